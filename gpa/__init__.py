@@ -1,0 +1,104 @@
+"""Reads OpenTelemetry traces of LLM agents; says how well goal, plan and action went, and which spans hold each error.
+
+```python
+import gpa
+
+for result in gpa.evaluate("traces/").results:
+    print(result)
+```
+
+Names are loaded when first used, so that `import gpa` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpa.errors import FormatError, GpaError, InputError, StoreError, UsageError
+    from gpa.evaluation import Evaluation, Progress, Summary, aevaluate, evaluate
+    from gpa.ingest.agents import Agent
+    from gpa.ingest.assembly import read_traces
+    from gpa.ingest.dialects.call import Message
+    from gpa.ingest.files import read_spans
+    from gpa.ingest.problems import Problem
+    from gpa.ingest.spans import Event, Span, Trace
+    from gpa.ingest.transcript import Plan, Step, Transcript, transcribe
+    from gpa.judges.gold import Gold, GoldError, HumanScore, load_gold
+    from gpa.judges.verdict import Failure, Finding, NotApplicable, Verdict
+    from gpa.judging import Judging, Spending
+    from gpa.recall import score
+    from gpa.scored import Scored
+
+_MODULES = {
+    "gpa.errors": ("FormatError", "GpaError", "InputError", "StoreError", "UsageError"),
+    "gpa.evaluation": ("Evaluation", "Progress", "Summary", "aevaluate", "evaluate"),
+    "gpa.ingest.agents": ("Agent",),
+    "gpa.ingest.assembly": ("read_traces",),
+    "gpa.ingest.dialects.call": ("Message",),
+    "gpa.ingest.files": ("read_spans",),
+    "gpa.ingest.problems": ("Problem",),
+    "gpa.ingest.spans": ("Event", "Span", "Trace"),
+    "gpa.ingest.transcript": ("Plan", "Step", "Transcript", "transcribe"),
+    "gpa.judges.gold": ("Gold", "GoldError", "HumanScore", "load_gold"),
+    "gpa.judges.verdict": ("Failure", "Finding", "NotApplicable", "Verdict"),
+    "gpa.judging": ("Judging", "Spending"),
+    "gpa.recall": ("score",),
+    "gpa.scored": ("Scored",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Agent",
+    "Evaluation",
+    "Event",
+    "Failure",
+    "Finding",
+    "FormatError",
+    "Gold",
+    "GoldError",
+    "GpaError",
+    "HumanScore",
+    "InputError",
+    "Judging",
+    "Message",
+    "NotApplicable",
+    "Plan",
+    "Problem",
+    "Progress",
+    "Scored",
+    "Span",
+    "Spending",
+    "Step",
+    "StoreError",
+    "Summary",
+    "Trace",
+    "Transcript",
+    "UsageError",
+    "Verdict",
+    "aevaluate",
+    "evaluate",
+    "load_gold",
+    "read_spans",
+    "read_traces",
+    "score",
+    "transcribe",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, imported from the module that owns it."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("agent-gpa")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gpa' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted(__all__)

@@ -1,0 +1,95 @@
+"""The `gpa` command: a table of subcommands, each imported only when it is called, and what any of them may end in."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from gpa.cli.output import visible
+from gpa.errors import GpaError
+
+COMMANDS = {
+    "evaluate": ("gpa.cli.evaluate", "Judge traces: scores per dimension, and the spans that hold each error."),
+    "transcript": ("gpa.cli.transcript", "Show traces as transcripts that a person or a model can read."),
+    "score": (
+        "gpa.cli.score",
+        "Say what share of gold errors each judge caught and localised, or compare two evaluations.",
+    ),
+    "agree": ("gpa.cli.agree", "Say how far scores agree with people, over samples, and between dimensions."),
+    "split": ("gpa.cli.split", "Split gold by trace into a part to tune on and a part to measure on."),
+    "benchmark": ("gpa.cli.benchmark", "Score findings on the TRAIL benchmark."),
+    "checks": ("gpa.cli.checks", "List the checks: what each flags, why, how sure it is, what it gets wrong."),
+    "formats": ("gpa.cli.formats", "List the file formats and attribute conventions that can be read."),
+}
+"""Name -> module that holds a click command `command`, and its line in `gpa --help`."""
+
+INTERRUPTED = 128 + 2
+BROKEN_PIPE = 128 + 13
+"""What a shell reports for a process that SIGINT or SIGPIPE ended."""
+
+
+class Commands(click.Group):
+    """A group that knows its commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names in the order of the table: the most used first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name, imported now, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command; errors that a person can act on become one line and an exit code."""
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                # A terminal or a file of another encoding shows an escape where it lacks a character.
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except GpaError as error:
+            click.echo(f"gpa: {visible(' '.join(str(error).split()))}", err=True)
+            ctx.exit(2)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            # The reader has gone (`| head`): not an error, and nothing more can be said to it, even at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(BROKEN_PIPE)
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"gpa {version('agent-gpa')}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
+)
+def main() -> None:
+    """Read traces of LLM agents; say how well goal, plan and action went, and where it went wrong.
+
+    \b
+    Examples:
+      gpa evaluate traces/
+      gpa transcript trace.json | less
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are

@@ -1,0 +1,105 @@
+"""Text for a terminal: what comes out of a trace is shown, never obeyed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+from gpa.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_ACTIVE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters but tab and newline: terminals obey them
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # reorder or hide text (CVE-2021-42574)
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"  # halves of characters, and invisible annotations and tags
+    "|\r(?!\n)"
+)
+_MAX_DEPTH = 200
+
+
+def visible(text: str) -> str:
+    """The text with every character that a terminal obeys, or that hides or reorders others, written as an escape."""
+    return _ACTIVE.sub(_escaped, text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line of at most `limit` characters, safe to show; a cut ends in `…`."""
+    # Runs of white space become one blank; only as much is looked at as can be shown.
+    text = visible(" ".join(text[: 8 * limit].split()))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def json_line(value: Any) -> str:
+    """The value as one line of JSON that is safe to show and reads back as the same value.
+
+    Values nested deeper than any reader of JSON
+    needs to follow become a text that says so.
+    """
+    import orjson
+
+    try:
+        text = orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
+    except orjson.JSONEncodeError:
+        # Beyond orjson: whole numbers over 64 bits, halves of surrogate pairs, 255 levels and more.
+        text = json.dumps(_shallow(value, _MAX_DEPTH), default=_plain, separators=(",", ":"))
+    return safe_json(text)
+
+
+def safe_json(text: str) -> str:
+    """The JSON with what `visible` escapes written as JSON escapes: the same value, safe to show."""
+    return _ACTIVE.sub(_json_escaped, text)
+
+
+@contextmanager
+def open_output(path: str | None) -> Iterator[IO[str]]:
+    """The file to write text to, standard output for None or `-`."""
+    if path in (None, "-"):
+        yield sys.stdout
+        return
+    try:
+        file = open(str(path), "w", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123, SIM115 - closed below
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
+    with file:
+        yield file
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that takes no markup from text. Colours only on a terminal, and never with NO_COLOR set."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _plain(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+def _shallow(value: Any, depth: int) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # as orjson does: JSON has no NaN
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if depth == 0:
+        return f"(nested deeper than {_MAX_DEPTH} levels)"
+    if isinstance(value, dict):
+        return {str(key): _shallow(item, depth - 1) for key, item in value.items()}
+    return [_shallow(item, depth - 1) for item in value]

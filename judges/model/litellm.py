@@ -1,0 +1,193 @@
+"""Every other provider, and every OpenAI-compatible server, through LiteLLM (the extra `litellm`)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from gpa.errors import UsageError
+from gpa.judges.model.reply import ErrorType, Outcome, Reply, ReplyError, TokenUsage, is_overflow
+from gpa.judges.model.request import Request
+
+UNKNOWN_CONTEXT_WINDOW = 32_768
+"""Assumed when neither the user nor LiteLLM's table says; small, since a server may silently cut what is longer."""
+
+_ERRORS: tuple[tuple[str, ErrorType], ...] = (
+    ("ContextWindowExceededError", "context_window_exceeded"),
+    ("ContentPolicyViolationError", "refusal"),
+    ("AuthenticationError", "authentication"),
+    ("PermissionDeniedError", "authentication"),
+    ("RateLimitError", "rate_limit"),
+    ("ServiceUnavailableError", "overloaded"),
+    ("NotFoundError", "invalid_request"),
+    ("UnprocessableEntityError", "invalid_request"),
+    ("BadRequestError", "invalid_request"),
+    ("APIResponseValidationError", "bad_response"),
+    ("Timeout", "transport"),
+    ("APIConnectionError", "transport"),
+    ("InternalServerError", "transport"),
+    ("BadGatewayError", "transport"),
+    ("APIError", "transport"),
+)
+"""Exceptions of `litellm.exceptions`, special ones before those they derive from."""
+
+_STOPS: dict[str, tuple[ErrorType, str]] = {
+    "length": ("max_tokens", "the answer was cut off at max_tokens"),
+    "content_filter": ("refusal", "the provider's content filter stopped the answer"),
+}
+_EFFORTS = {"xhigh": "high", "max": "high"}
+
+
+class LiteLLMModel:
+    """A model behind any of LiteLLM's prefixes (`openai/NAME`, `ollama/NAME`); with a base URL, any such server."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        context_window: int | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 600.0,
+        max_retries: int = 2,
+    ) -> None:
+        # Without this, importing LiteLLM fetches its table of prices from the network.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        try:
+            import litellm  # type: ignore[import-not-found,unused-ignore]
+        except ImportError as error:
+            raise UsageError(
+                f"{name}: expected the package litellm, found none (pip install 'agent-gpa[litellm]')"
+            ) from error
+        self._litellm: Any = litellm
+        self._name = name
+        self._options: dict[str, Any] = {"timeout": timeout_s, "max_retries": max_retries}
+        if base_url is not None:
+            self._options["base_url"] = base_url
+        if api_key is not None:
+            self._options["api_key"] = api_key
+        missing = [] if api_key is not None or base_url is not None else _missing_keys(litellm, name)
+        if missing:
+            raise UsageError(f"{name}: expected credentials in {', '.join(missing)}, found none")
+        self._context_window = context_window or _known_window(litellm, name) or UNKNOWN_CONTEXT_WINDOW
+        if name.startswith("ollama"):
+            # Ollama's own default is a few thousand tokens, and it drops the start of what is longer.
+            self._options["num_ctx"] = self._context_window
+
+    @property
+    def name(self) -> str:
+        """`provider/name`, LiteLLM's own spelling."""
+        return self._name
+
+    @property
+    def context_window(self) -> int:
+        """As given, else as LiteLLM's table has it, else a small one."""
+        return self._context_window
+
+    @property
+    def warms(self) -> bool:
+        """No: where there is a prompt cache, nothing is known of when it can be read."""
+        return False
+
+    @property
+    def batched(self) -> bool:
+        """No."""
+        return False
+
+    async def complete(self, request: Request) -> Outcome:
+        """The answer of one chat completion."""
+        try:
+            completion = await self._litellm.acompletion(**chat_params(request), **self._options, drop_params=True)
+        except Exception as error:
+            outcome = _outcome_of_exception(self._litellm.exceptions, error)
+            if outcome is None:
+                raise
+            return outcome
+        return outcome_of_completion(completion)
+
+    async def count_tokens(self, request: Request) -> int:
+        """By the offline rule: LiteLLM's counters are those of other models, or fetch files from the network."""
+        return request.input_tokens
+
+    async def aclose(self) -> None:
+        """Close the connections that LiteLLM keeps for the whole process."""
+        close = getattr(self._litellm, "close_litellm_async_clients", None)
+        if close is not None:
+            await close()
+
+
+def chat_params(request: Request) -> dict[str, Any]:
+    """The arguments of a chat completion: both blocks in one message, the shared one first, for prefix caches."""
+    question = "\n\n".join(filter(None, (request.prefix, request.tail)))
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    turns = [{"role": turn.role, "content": turn.text} for turn in request.turns]
+    params: dict[str, Any] = {
+        "model": request.model,
+        "messages": [*system, {"role": "user", "content": question}, *turns],
+        "max_tokens": request.max_tokens,
+    }
+    if request.answer_schema is not None:
+        schema = {"name": "answer", "schema": request.answer_schema, "strict": True}
+        params["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if request.effort is not None:
+        params["reasoning_effort"] = _EFFORTS.get(request.effort, request.effort)
+    return params
+
+
+def outcome_of_completion(completion: Any) -> Outcome:
+    """A chat completion as an outcome."""
+    usage = _usage(getattr(completion, "usage", None))
+    choices = getattr(completion, "choices", None)
+    if not choices:
+        return ReplyError(error_type="bad_response", message="expected a choice, found none", usage=usage)
+    choice = choices[0]
+    refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
+    if refusal:  # OpenAI's structured outputs say so beside the content
+        return ReplyError(error_type="refusal", message=f"the model refused to answer: {refusal}", usage=usage)
+    if choice.finish_reason in _STOPS:
+        error_type, message = _STOPS[choice.finish_reason]
+        return ReplyError(error_type=error_type, message=message, usage=usage)
+    return Reply(
+        text=choice.message.content or "",
+        stop_reason="end_turn",
+        usage=usage,
+        model=getattr(completion, "model", None) or "",
+        id=getattr(completion, "id", None) or "",
+    )
+
+
+def _usage(usage: Any) -> TokenUsage:
+    prompt = getattr(usage, "prompt_tokens", None) or 0
+    details = getattr(usage, "prompt_tokens_details", None)
+    read = min(getattr(details, "cached_tokens", None) or 0, prompt)
+    return TokenUsage(
+        input_tokens=prompt - read,
+        output_tokens=getattr(usage, "completion_tokens", None) or 0,
+        cache_read_tokens=read,
+    )
+
+
+def _outcome_of_exception(exceptions: Any, error: Exception) -> ReplyError | None:
+    for name, error_type in _ERRORS:
+        kind = getattr(exceptions, name, None)
+        if kind is not None and isinstance(error, kind):
+            message = str(getattr(error, "message", None) or error)[:500]
+            overflow = error_type == "invalid_request" and is_overflow(message)
+            return ReplyError(error_type="context_window_exceeded" if overflow else error_type, message=message)
+    return None
+
+
+def _missing_keys(litellm: Any, name: str) -> list[str]:
+    """Environment variables LiteLLM would need for this model; none for local servers."""
+    try:
+        found = litellm.validate_environment(model=name)
+    except Exception:  # noqa: BLE001 - a provider it cannot judge is asked when the request is made
+        return []
+    return [] if found.get("keys_in_environment") else list(found.get("missing_keys", ()))
+
+
+def _known_window(litellm: Any, name: str) -> int | None:
+    """The window in LiteLLM's table; not by its look-up function, which calls the server for some providers."""
+    row = litellm.model_cost.get(name) or litellm.model_cost.get(name.partition("/")[2]) or {}
+    window = row.get("max_input_tokens")
+    return window if isinstance(window, int) and window > 0 else None
