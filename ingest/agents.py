@@ -75,7 +75,7 @@ def assign(nodes: Sequence[Node]) -> dict[str, Agent]:
         name = call.agent or (agents[around].name if around else "")
         if call.kind == "agent":
             named = call.agent or UNNAMED
-            doubled = node.parent >= 0 and nodes[node.parent].call.kind == "agent" and agents[around].name == named
+            doubled = around and nodes[node.parent].call.kind == "agent" and agents[around].name == named
             node.agent = around if doubled else begin(named, around, call)
             continue
         if call.kind == "other" or (around and name == agents[around].name):
@@ -105,11 +105,19 @@ def _without_groups(nodes: Sequence[Node], agents: dict[str, Agent]) -> dict[str
             key = agents[key].parent
         return key
 
+    counts: Counter[str] = Counter()
+    keys = {"": ""}
+    left: dict[str, Agent] = {}
+    for key, agent in agents.items():
+        if key not in groups:
+            counts[agent.name] += 1
+            # Callers come before those they call, so the parent has its new key by now.
+            numbered = structs.replace(agent, instance=counts[agent.name], parent=keys[outside(agent.parent)])
+            keys[key] = numbered.key
+            left[numbered.key] = numbered
     for node in nodes:
-        node.agent = outside(node.agent)
-    return {
-        key: structs.replace(agent, parent=outside(agent.parent)) for key, agent in agents.items() if key not in groups
-    }
+        node.agent = keys[outside(node.agent)]
+    return left
 
 
 def _system(call: Call | None) -> tuple[Message, ...]:
