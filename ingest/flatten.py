@@ -162,7 +162,7 @@ def _steps(
             messages = placement.messages
             if call.tools and not _same_tools(call.tools, offered.get(agent, ())):
                 offered[agent] = tools = call.tools
-        elif item.label in works_inside:
+        elif call.kind == "other" or item.label in works_inside:
             messages = tuple(message for message in messages if message.text.strip() not in shown)
             if call.kind == "other":
                 output = tuple(message for message in output if message.text.strip() not in shown)

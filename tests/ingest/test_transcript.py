@@ -180,6 +180,13 @@ def test_what_a_wrapper_repeats_is_shown_once(recording: Recording) -> None:
     assert [message.text for message in step.output] == ["state only here"]
 
 
+def test_a_plain_span_that_passes_a_message_on_does_not_show_it_again(recording: Recording) -> None:
+    recording.llm(None, [("user", "hi there")], "hello")
+    recording.add("write", openinference__span__kind="CHAIN", input__value="hi there", output__value="written")
+    step = recording.transcript().steps[1]
+    assert (step.messages, [message.text for message in step.output]) == ((), ["written"])
+
+
 def test_the_goal_is_what_the_outermost_agent_was_asked(recording: Recording) -> None:
     desk = recording.agent("desk")
     recording.llm(desk, [("system", "s"), ("user", "book a table")], "which day?")
