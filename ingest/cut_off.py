@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\[^\n])*+"|[\[\]{}]')
+_TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*"|[\[\]{}]')
 _LISTS = frozenset(
     f'"{key}"'.encode()
     for key in (

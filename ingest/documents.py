@@ -33,7 +33,7 @@ _SHORT = 1 << 24
 _decode = msgspec.json.Decoder().decode
 """Of one document alone: a fifth faster than orjson on the long texts that fill most of an agent's trace."""
 _COLUMN_ZERO = re.compile(rb"\n[\[\]{}]")
-_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\[^\n])*+"|[\[\]{}"]|\n(?=[\[{])')
+_TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*"|[\[\]{}"]|\n(?=[\[{])')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SEPARATORS = b" \t\r\n,\x1e" + codecs.BOM_UTF8
 """What may stand between documents: white space, commas, the record separator of RFC 7464, byte order marks."""

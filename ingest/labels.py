@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_BLANK = r"\s\x00-\x20\x7f-\x9f"
+_BLANK = r"\s\x00-\x1a\x1c-\x20\x7f-\x9f"
 _INVISIBLE = (
     # Soft hyphen, joiners, fillers, direction marks, variation selectors, tags, halves of
     # surrogate pairs, marks that combine with a letter.
@@ -38,14 +38,18 @@ _DIGIT = (
     r"\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f"
     r"\u32b1-\u32bf\U0001f100-\U0001f10a"
 )
-_ESCAPE = r"\x1b\[[0-9;?]{0,16}[A-Za-z]"
-"""A terminal's colour sequence."""
+_ESCAPE = r"\x1b(?:\[[0-9;?]{0,16}[A-Za-z])?"
+"""A terminal's colour sequence, or what is left of one."""
 
 
 def _label(opening: str, between: str, letter: str, digit: str, closing: str) -> re.Pattern[str]:
-    # Possessive: what was taken for a gap is never tried as anything else, so that no text takes more than linear time.
-    gap = rf"(?:{_ESCAPE}|[{between}])*+"
-    return re.compile(rf"[{opening}]({gap}[{letter}]{gap}[{digit}](?:{_ESCAPE}|[{digit}{between}])*+)[{closing}]")
+    # Possessive: what was taken for a gap is never tried as anything else, so that no text takes more than linear
+    # time. Only sets of characters do so: before Python 3.11.4 a group that does may lose its place (gh-100061).
+    def run(characters: str) -> str:
+        return rf"[{characters}]*+(?:{_ESCAPE}[{characters}]*+){{0,32}}"
+
+    gap = run(between)
+    return re.compile(rf"[{opening}]({gap}[{letter}]{gap}[{digit}]{run(digit + between)})[{closing}]")
 
 
 _PLAIN = _label(r"\[", _BLANK, "sS", "0-9", r"\]")

@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 # A string up to its end or to the last whole escape before a cut (`\u00e` at the end is left outside).
-_STRING = re.compile(r'"[^"\\]*+(?:\\(?:[^u]|u[0-9a-fA-F]{4})[^"\\]*+)*+')
+# Only sets of characters repeat possessively: before Python 3.11.4 a group that does so may lose its place (gh-100061).
+_STRING = re.compile(r'"[^"\\]*+(?:\\(?:[^u]|u[0-9a-fA-F]{4})[^"\\]*+)*')
 _NEXT = re.compile(r'["{}\[\],]')
 _HIGH_SURROGATE_END = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _CLOSING = {"{": "}", "[": "]"}
