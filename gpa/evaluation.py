@@ -9,11 +9,11 @@ import asyncio
 import io
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from gpa.errors import UsageError
 from gpa.ingest.spans import Trace
@@ -21,16 +21,16 @@ from gpa.ingest.transcript import Transcript
 from gpa.judges.checks.selection import select
 from gpa.judges.checks.suppressions import load_suppressions
 from gpa.judges.result_lines import read_lines, result_line
-from gpa.judges.run import Checks, Judge, Task, Work
+from gpa.judges.run import Checks
 from gpa.judges.run import run as judged
 from gpa.judges.scoring import MODEL
 from gpa.judges.verdict import DIMENSIONS, AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
-from gpa.sources import Source, Unread, transcripts
+from gpa.sources import Source, transcripts
+from gpa.workload import Run, Stored, is_unasked, work_of
 
 if TYPE_CHECKING:
     from gpa.judges.model import Model
     from gpa.judging import Bench, Judging, OnBatch, Spending
-    from gpa.store import Store
 
 EXIT_OK = 0
 EXIT_BELOW = 1
@@ -279,22 +279,6 @@ async def aevaluate(
         return await evaluated(traces, run, progress)
 
 
-@dataclass
-class Run:
-    """Everything an evaluation is done with."""
-
-    judges: tuple[Judge, ...]
-    """One, or one for each sample."""
-    wanted: tuple[str, ...]
-    concurrency: int
-    """Transcripts in work at a time."""
-    store: Store | None = None
-    rehearsal: bool = False
-    """Nothing is written to the store."""
-    bench: Bench | None = None
-    names: Mapping[str, str] = field(default_factory=lambda: DIMENSIONS)
-
-
 def llm_run(bench: Bench, judging: Judging, dimensions: Iterable[str] | None) -> Run:
     """How LLM judges go about an evaluation."""
     # The first request on a transcript goes alone, so as many transcripts as requests. A batch gathers all there are.
@@ -311,12 +295,12 @@ async def evaluated(
         len(traces) if isinstance(traces, Sequence) and all(isinstance(t, Trace | Transcript) for t in traces) else None
     )
     finished: dict[int, tuple[AnyResult, ...]] = {}
-    stored: dict[int, _Stored] = {}
+    stored: dict[int, Stored] = {}
     reused = 0
-    work = _work(transcripts(traces, unreadable), run, stored)
+    work = work_of(transcripts(traces, unreadable), run, stored)
     async for (number, transcript, _), new in judged(work, concurrency=run.concurrency):
         digest, known = stored.pop(number)
-        keep = [result for result in new if not _is_unasked(result)]
+        keep = [result for result in new if not is_unasked(result)]
         if run.store is not None and digest and keep and not run.rehearsal:
             run.store.save(transcript, digest, keep)
         finished[number] = results = _in_order(run.wanted, (*known, *new))
@@ -331,61 +315,8 @@ async def evaluated(
         reused,
         tuple(unreadable),
         run.names,
-        None if run.bench is None else run.bench.spending(),
+        None if run.bench is None else run.bench.spending(final=True),
     )
-
-
-class _Stored(NamedTuple):
-    """What the store has of a transcript while it is judged."""
-
-    transcript_hash: str
-    """Empty: its results are not kept."""
-    results: tuple[AnyResult, ...]
-
-
-def _work(found: Iterable[Transcript | Unread], run: Run, stored: dict[int, _Stored]) -> Iterator[Work]:
-    """What is left to judge of each transcript; what the store has goes to `stored`."""
-    for number, one in enumerate(found):
-        if isinstance(one, Unread):
-            stored[number] = _Stored("", ())
-            tasks = tuple(Task(_WithoutTranscript(judge, one.error), run.wanted) for judge in run.judges)
-            yield Work(number, Transcript(one.trace_id, "", (), ()), tasks)
-            continue
-        stored[number] = _Stored("", ()) if run.store is None else _known(run.store, one, run)
-        have = {(result.judge, result.sample) for result in stored[number].results}
-        left = [
-            (judge, tuple(dimension for dimension in run.wanted if (dimension, judge.sample) not in have))
-            for judge in run.judges
-        ]
-        yield Work(number, one, tuple(Task(judge, dimensions) for judge, dimensions in left if dimensions))
-
-
-def _known(store: Store, transcript: Transcript, run: Run) -> _Stored:
-    from gpa.store import Key, transcript_hash
-
-    digest = transcript_hash(transcript)
-    keys = [
-        Key(dimension, judge.rubric_hash(dimension), judge.model, judge.sample)
-        for judge in run.judges
-        for dimension in run.wanted
-    ]
-    return _Stored(digest, tuple(store.known(digest, keys).values()))
-
-
-class _WithoutTranscript:
-    """Stands in for a judge where there is no transcript: every judgement fails with what went wrong."""
-
-    def __init__(self, judge: Judge, error: Exception) -> None:
-        self.model, self.sample, self.rubric_hash = judge.model, judge.sample, judge.rubric_hash
-        self._error = error
-
-    async def judge(self, _transcript: Transcript, _dimensions: Sequence[str]) -> Sequence[AnyResult]:
-        raise self._error
-
-
-def _is_unasked(result: AnyResult) -> bool:
-    """Whether this is the failure of a request that was only written down: nothing to keep."""
-    return isinstance(result, Failure) and result.error_type == "missing"
 
 
 def _refuse_check_options(options: Mapping[str, object]) -> None:

@@ -169,14 +169,14 @@ class Bench:
     files: FileModel | None = None
     redactors: tuple[Redactor, ...] = ()
 
-    def spending(self) -> Spending:
-        """What was asked and paid so far."""
+    def spending(self, *, final: bool = False) -> Spending:
+        """What was asked and paid so far; response lines that belong to no request are known when all is done."""
         ledger = self.client.ledger
         found: Counter[str] = Counter()
         for redactor in self.redactors:
             found |= redactor.counts  # every sample sees the same secrets: the most, not the sum
         responses = Responses("") if self.files is None else self.files.responses
-        unknown = 0 if self.files is None else len(responses.unknown(self.files.asked))
+        unknown = len(responses.unknown(self.files.asked)) if final and self.files is not None else 0
         return Spending(
             model=self.client.name,
             paid=ledger.paid,

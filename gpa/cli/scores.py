@@ -39,8 +39,9 @@ def print_scores(evaluation: Evaluation, console: Console, *, warnings: int = 0)
         _print_finding(located, console)
     muted = sum(len(result.suppressed) for result in evaluation.results if isinstance(result, Verdict))
     if muted:
+        what = "muted" if spending is None else "of the checks not confirmed"
         console.print(
-            f"\n{_counted(muted, 'finding')} muted; the result lines hold them under `suppressed`, with reasons"
+            f"\n{_counted(muted, 'finding')} {what}; the result lines hold them under `suppressed`, with reasons"
         )
     _print_failures([result for result in evaluation.results if isinstance(result, Failure)], console)
     if warnings:

@@ -20,25 +20,12 @@ SHOWN = 5
 
 def print_forecast(forecast: Forecast, console: Console, *, model: str, max_cost: float | None = None) -> None:
     """Print requests, tokens and cost per judge, by the four ways to send them."""
-    console.print(f"Would ask {visible(model)} about {counted(forecast.traces, 'trace')}; nothing was sent.\n")
-    console.print(_table(forecast))
     total = forecast.judges.get("")
-    console.print(
-        "\nshared: tokens of input in prefixes that the judges of a trace have in common; cached: with the provider's\n"
-        "prompt cache, as a run without --batch has it; both: the best case of a batch, which promises no cache hits."
-    )
-    if total is not None:
-        console.print(f"{total.shared:.0%} of the input stands in prefixes that the judges of a trace share.")
-        console.print(f"Assumed: {total.assumptions}.")
-    if forecast.unpriced:
-        console.print(
-            f"No price is known for {', '.join(map(visible, forecast.unpriced))} in the table of"
-            f" {forecast.prices_date}: give one with --prices FILE."
-        )
-    if total is not None and total.most_usd is not None:
-        console.print(f"No more than {usd(total.most_usd)} even if every answer had its full length.")
-        if max_cost is not None and (total.usd.cached or 0) > max_cost:
-            console.print(f"--max-cost {usd(max_cost)} would stop it on the way.")
+    console.print(f"Would ask {visible(model)} about {counted(forecast.traces, 'trace')}; nothing was sent.\n")
+    if total is None:
+        console.print("There is nothing left to ask.")
+    else:
+        _print_costs(forecast, total, console, max_cost)
     if forecast.in_parts:
         parts, finals = counted(forecast.in_parts, "question"), counted(forecast.finals, "short request")
         console.print(
@@ -48,6 +35,25 @@ def print_forecast(forecast: Forecast, console: Console, *, model: str, max_cost
         console.print(f"{counted(forecast.stored, 'result')} in the store already: nothing is asked for them.")
     if forecast.cached:
         console.print(f"{counted(forecast.cached, 'answer')} in the response cache already: not asked again.")
+
+
+def _print_costs(forecast: Forecast, total: Estimate, console: Console, max_cost: float | None) -> None:
+    console.print(_table(forecast))
+    console.print(
+        "\nshared: tokens of input in prefixes that the judges of a trace have in common; cached: with the provider's\n"
+        "prompt cache, as a run without --batch has it; both: the best case of a batch, which promises no cache hits."
+    )
+    console.print(f"{total.shared:.0%} of the input stands in prefixes that the judges of a trace share.")
+    console.print(f"Assumed: {total.assumptions}.")
+    if forecast.unpriced:
+        console.print(
+            f"No price is known for {', '.join(map(visible, forecast.unpriced))} in the table of"
+            f" {forecast.prices_date}: give one with --prices FILE."
+        )
+    if total.most_usd is not None:
+        console.print(f"No more than {usd(total.most_usd)} even if every answer had its full length.")
+        if max_cost is not None and (total.usd.cached or 0) > max_cost:
+            console.print(f"--max-cost {usd(max_cost)} would stop it on the way.")
 
 
 def _table(forecast: Forecast) -> Table:

@@ -59,6 +59,7 @@ class LiteLLMModel:
             raise UsageError(
                 f"{name}: expected the package litellm, found none (pip install 'agent-gpa[litellm]')"
             ) from error
+        litellm.suppress_debug_info = True  # else it prints hints to stdout, where the results go
         self._litellm: Any = litellm
         self._name = name
         self._options: dict[str, Any] = {"timeout": timeout_s, "max_retries": max_retries}
@@ -66,6 +67,11 @@ class LiteLLMModel:
             self._options["base_url"] = base_url
         if api_key is not None:
             self._options["api_key"] = api_key
+        if not _is_known_provider(litellm, name):
+            raise UsageError(
+                f"--model: expected a provider that LiteLLM knows, found {name.partition('/')[0]!r} in {name!r}"
+                " (openai/NAME with --base-url asks any OpenAI-compatible server)"
+            )
         missing = [] if api_key is not None or base_url is not None else _missing_keys(litellm, name)
         if missing:
             raise UsageError(f"{name}: expected credentials in {', '.join(missing)}, found none")
@@ -175,6 +181,14 @@ def _outcome_of_exception(exceptions: Any, error: Exception) -> ReplyError | Non
             overflow = error_type == "invalid_request" and is_overflow(message)
             return ReplyError(error_type="context_window_exceeded" if overflow else error_type, message=message)
     return None
+
+
+def _is_known_provider(litellm: Any, name: str) -> bool:
+    try:
+        litellm.get_llm_provider(model=name)
+    except litellm.exceptions.BadRequestError:
+        return False
+    return True
 
 
 def _missing_keys(litellm: Any, name: str) -> list[str]:

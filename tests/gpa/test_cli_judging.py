@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gpa.judges.verdict import DIMENSIONS
 from gpa.store import open_store
 from tests.gpa.answers import passages, shown
 from tests.judges.replies import finding, reply
+from tests.servers.chat import chat_service
 from tests.servers.messages import Answer, MessagesService, error, messages_service
 
 ROOT = Path(__file__).parents[2]
@@ -356,3 +358,41 @@ def test_no_trace_is_an_input_error_here_too(tmp_path: Path) -> None:
     done = evaluate("--requests-to", tmp_path / "r.jsonl", traces=tmp_path / "empty")
     assert done.exit_code == 2
     assert done.stderr.startswith("gpa: ")
+
+
+# other providers
+
+
+def test_an_openai_compatible_server_judges_through_litellm(tmp_path: Path) -> None:
+    pytest.importorskip("litellm", reason="needs the extra litellm")
+    with chat_service(text=reply(score=2)) as service:
+        environment = {**os.environ, "OPENAI_API_KEY": "key"}
+        command = ["evaluate", str(TRACES), "--model", "openai/small-judge", "--base-url", f"{service.url}/v1"]
+        done = subprocess.run(
+            [sys.executable, "-m", "gpa", *command, "--jsonl", str(tmp_path / "r.jsonl")],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert {(line["model"], line["score"]) for line in read(tmp_path / "r.jsonl")} == {("openai/small-judge", 2)}
+    assert "28 answers paid for: cost unknown" in done.stdout
+
+
+def test_a_provider_that_nobody_knows_is_one_line() -> None:
+    pytest.importorskip("litellm", reason="needs the extra litellm")
+    done = evaluate(model="anthropik/claude-sonnet-5-5")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("gpa: --model: expected a provider that LiteLLM knows, found 'anthropik' in")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_provider_that_needs_litellm_says_how_to_get_it() -> None:
+    if find_spec("litellm") is not None:
+        pytest.skip("litellm is there")
+    done = evaluate(model="openai/gpt-x")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "gpa: openai/gpt-x: expected the package litellm, found none (pip install 'agent-gpa[litellm]')\n"
+    )
