@@ -202,16 +202,21 @@ def _conversation(calls: int, trace: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def _linear(scratch: Path, repeat: int) -> None:
-    """The cost of a conversation whose bytes double."""
-    previous: tuple[int, float] | None = None
+    """The cost of a conversation whose bytes double, and what `orjson.loads` alone makes of the same doubling."""
+    previous: tuple[int, float, float] | None = None
     calls = 120.0  # below about 4 MB all fits into the processor caches, and the next size pays for leaving them
     for _ in range(4):
         path = scratch / f"conversation-{calls:.0f}.json"
         path.write_bytes(orjson.dumps({"resourceSpans": [_resource_spans(list(_conversation(round(calls))))]}))
-        size, _, whole, rendered = _measure([path], repeat)
-        growth = f", {size / previous[0]:.2f} x the bytes cost {whole / previous[1]:.2f} x" if previous else ""
+        size, alone, whole, rendered = _measure([path], repeat)
+        growth = (
+            f", {size / previous[0]:.2f} x the bytes cost {whole / previous[2]:.2f} x "
+            f"(orjson.loads alone {alone / previous[1]:.2f} x)"
+            if previous
+            else ""
+        )
         print(f"{calls:.0f} calls: {size / 1e6:.2f} MB, {whole * 1e3:.1f} ms, rendered {rendered / size:.2%}{growth}")
-        previous = size, whole
+        previous = size, alone, whole
         calls *= 2**0.5
 
 

@@ -30,7 +30,7 @@ STDIN = "-"
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _CHUNK = 1 << 20
-_WHOLE = 1 << 24
+_WHOLE = 1 << 26
 """Bytes up to which a file is read at once: most traces are one document in a file of a few MB."""
 _HEAD = 4096
 _UNKNOWN_DOCUMENTS = 1000
@@ -173,7 +173,7 @@ def _is_short(stream: BinaryIO) -> bool:
 
 
 def _read_stream(stream: BinaryIO, max_bytes: int, notes: Notes) -> Iterator[Span | LogRecord]:
-    size = _WHOLE if _is_short(stream) else _CHUNK
+    size = -1 if _is_short(stream) else _CHUNK
     chunks: Iterator[bytes] = iter(lambda: stream.read(size), b"")
     head, chunks = peek(decompressed(chunks, max_bytes=max_bytes), _HEAD)
     if not head:
