@@ -42,6 +42,10 @@ _CLOUD_PACKAGES = {"bedrock": "boto3", "vertex": "google.auth"}
 class AnthropicModel:
     """A Claude model behind `anthropic/NAME`, `bedrock/NAME` or `vertex/NAME`."""
 
+    warms = True
+    """Yes: a second request reads the prefix from the prompt cache once the first has begun to answer."""
+    batched = False
+
     def __init__(
         self,
         name: str,
@@ -52,28 +56,8 @@ class AnthropicModel:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         max_retries: int = DEFAULT_MAX_RETRIES,
     ) -> None:
-        self._name, self._context_window, self._timeout_s = name, context_window, timeout_s
+        self.name, self.context_window, self._timeout_s = name, context_window, timeout_s
         self.client = _connect(name, base_url=base_url, api_key=api_key, max_retries=max_retries, timeout_s=timeout_s)
-
-    @property
-    def name(self) -> str:
-        """`provider/name`."""
-        return self._name
-
-    @property
-    def context_window(self) -> int:
-        """As given."""
-        return self._context_window
-
-    @property
-    def warms(self) -> bool:
-        """Yes: a second request reads the prefix from the prompt cache once the first has begun to answer."""
-        return True
-
-    @property
-    def batched(self) -> bool:
-        """No."""
-        return False
 
     async def complete(self, request: Request) -> Outcome:
         """The answer of one Messages API call."""
@@ -96,9 +80,9 @@ class AnthropicModel:
             if "not supported in Bedrock" in str(error):
                 return request.input_tokens
             failure = outcome_of_exception(error)
-            raise InputError(f"{self._name}: expected a count of tokens, found {failure.message}") from error
+            raise InputError(f"{self.name}: expected a count of tokens, found {failure.message}") from error
         if not isinstance(counted.input_tokens, int):
-            raise InputError(f"{self._name}: expected a count of tokens, found {counted.input_tokens!r}")
+            raise InputError(f"{self.name}: expected a count of tokens, found {counted.input_tokens!r}")
         return counted.input_tokens
 
     async def aclose(self) -> None:

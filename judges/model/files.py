@@ -116,29 +116,12 @@ def _head(line: bytes) -> str:
 class RecordingModel:
     """Sends nothing and remembers what it was asked, for `--requests-to` and `--dry-run`; every answer is `missing`."""
 
+    warms = False
+    batched = False
+
     def __init__(self, name: str, *, context_window: int) -> None:
-        self._name, self._context_window = name, context_window
+        self.name, self.context_window = name, context_window
         self.requests: list[Request] = []
-
-    @property
-    def name(self) -> str:
-        """As given."""
-        return self._name
-
-    @property
-    def context_window(self) -> int:
-        """As given."""
-        return self._context_window
-
-    @property
-    def warms(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def batched(self) -> bool:
-        """No."""
-        return False
 
     async def complete(self, request: Request) -> Outcome:
         """`missing`: the request was recorded, not sent."""
@@ -156,31 +139,15 @@ class RecordingModel:
 class FileModel:
     """Answers from a responses file as if live; a request without a line is `missing`."""
 
+    warms = False
+    batched = False
+    """No; whether a reply was served by a batch stands in its usage."""
+
     def __init__(self, name: str, responses: Responses, *, context_window: int) -> None:
-        self._name, self._context_window = name, context_window
+        self.name, self.context_window = name, context_window
         self.responses = responses
         self.asked: set[str] = set()
         """The custom_ids asked for, to tell unknown lines (`responses.unknown(model.asked)`)."""
-
-    @property
-    def name(self) -> str:
-        """As given."""
-        return self._name
-
-    @property
-    def context_window(self) -> int:
-        """As given."""
-        return self._context_window
-
-    @property
-    def warms(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def batched(self) -> bool:
-        """No; whether a reply was served by a batch stands in its usage."""
-        return False
 
     async def complete(self, request: Request) -> Outcome:
         """The file's outcome for this request."""

@@ -41,6 +41,10 @@ _EFFORTS = {"xhigh": "high", "max": "high"}
 class LiteLLMModel:
     """A model behind any of LiteLLM's prefixes (`openai/NAME`, `ollama/NAME`); with a base URL, any such server."""
 
+    warms = False
+    """No: where there is a prompt cache, nothing is known of when it can be read."""
+    batched = False
+
     def __init__(
         self,
         name: str,
@@ -61,7 +65,7 @@ class LiteLLMModel:
             ) from error
         litellm.suppress_debug_info = True  # else it prints hints to stdout, where the results go
         self._litellm: Any = litellm
-        self._name = name
+        self.name = name
         self._options: dict[str, Any] = {"timeout": timeout_s, "max_retries": max_retries}
         if base_url is not None:
             self._options["base_url"] = base_url
@@ -75,30 +79,10 @@ class LiteLLMModel:
         missing = [] if api_key is not None or base_url is not None else _missing_keys(litellm, name)
         if missing:
             raise UsageError(f"{name}: expected credentials in {', '.join(missing)}, found none")
-        self._context_window = context_window or _known_window(litellm, name) or UNKNOWN_CONTEXT_WINDOW
+        self.context_window = context_window or _known_window(litellm, name) or UNKNOWN_CONTEXT_WINDOW
         if name.startswith("ollama"):
             # Ollama's own default is a few thousand tokens, and it drops the start of what is longer.
-            self._options["num_ctx"] = self._context_window
-
-    @property
-    def name(self) -> str:
-        """`provider/name`, LiteLLM's own spelling."""
-        return self._name
-
-    @property
-    def context_window(self) -> int:
-        """As given, else as LiteLLM's table has it, else a small one."""
-        return self._context_window
-
-    @property
-    def warms(self) -> bool:
-        """No: where there is a prompt cache, nothing is known of when it can be read."""
-        return False
-
-    @property
-    def batched(self) -> bool:
-        """No."""
-        return False
+            self._options["num_ctx"] = self.context_window
 
     async def complete(self, request: Request) -> Outcome:
         """The answer of one chat completion."""

@@ -26,6 +26,10 @@ class ScriptedModel:
     answer whose usage is counted by the offline rule. `requests` holds everything that was asked.
     """
 
+    warms = False
+    """No: scripts know no prompt cache."""
+    batched = False
+
     def __init__(
         self,
         script: Sequence[Scripted] | Mapping[str, Scripted | Sequence[Scripted]],
@@ -38,28 +42,8 @@ class ScriptedModel:
             target: deque([replies] if isinstance(replies, str | Reply | ReplyError) else replies)
             for target, replies in pairs
         }
-        self._name, self._context_window = name, context_window
+        self.name, self.context_window = name, context_window
         self.requests: list[Request] = []
-
-    @property
-    def name(self) -> str:
-        """As given."""
-        return self._name
-
-    @property
-    def context_window(self) -> int:
-        """As given."""
-        return self._context_window
-
-    @property
-    def warms(self) -> bool:
-        """No: scripts know no prompt cache."""
-        return False
-
-    @property
-    def batched(self) -> bool:
-        """No."""
-        return False
 
     async def complete(self, request: Request) -> Outcome:
         """The next scripted reply; `ScriptError` when there is none."""
@@ -76,7 +60,7 @@ class ScriptedModel:
         if not isinstance(scripted, str):
             return scripted
         usage = TokenUsage(input_tokens=request.input_tokens, output_tokens=count_text(scripted))
-        return Reply(text=scripted, usage=usage, model=self._name)
+        return Reply(text=scripted, usage=usage, model=self.name)
 
     async def count_tokens(self, request: Request) -> int:
         """By the offline rule."""
