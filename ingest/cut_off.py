@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*"|[\[\]{}]')
+# The look-ahead: before Python 3.11.4 a possessive group that fails half-way loses its place (gh-100061).
+_TOKEN = re.compile(rb'"(?:[^"\\\n]++|(?=\\[^\n])(?s:..))*+"|[\[\]{}]')
 _LISTS = frozenset(
     f'"{key}"'.encode()
     for key in (

@@ -43,8 +43,8 @@ _ESCAPE = r"\x1b(?:\[[0-9;?]{0,16}[A-Za-z])?"
 
 
 def _label(opening: str, between: str, letter: str, digit: str, closing: str) -> re.Pattern[str]:
-    # Possessive: what was taken for a gap is never tried as anything else, so that no text takes more than linear
-    # time. Only sets of characters do so: before Python 3.11.4 a group that does may lose its place (gh-100061).
+    # Possessive: what was taken for a gap is never tried as anything else, and the escape sequences in it are bounded,
+    # since each holds a bracket of its own: no text takes more than linear time. `neutral` sees to longer runs of them.
     def run(characters: str) -> str:
         return rf"[{characters}]*+(?:{_ESCAPE}[{characters}]*+){{0,32}}"
 
@@ -54,11 +54,22 @@ def _label(opening: str, between: str, letter: str, digit: str, closing: str) ->
 
 _PLAIN = _label(r"\[", _BLANK, "sS", "0-9", r"\]")
 _ANY = _label(_OPENING, _BLANK + _INVISIBLE, _LETTER, _DIGIT, _CLOSING)
+_SEQUENCE = re.compile(_ESCAPE)
 _ANY_IN_ASCII_BRACKET = _label(r"\[", _BLANK + _INVISIBLE, _LETTER, _DIGIT, _CLOSING)
 
 
 def neutral(text: str) -> str:
-    """The text with anything that looks like a step label made to look different: `[s12]` becomes `⟦s12⟧`."""
+    """The text with anything that looks like a step label made to look different: `[s12]` becomes `⟦s12⟧`.
+
+    A label hidden in more escape sequences than anybody has a use for makes all of the text's visible (`␛`).
+    """
+    text = _other_brackets(text)
+    if "\x1b" in text and _ANY.search(_SEQUENCE.sub("", text)):
+        return text.replace("\x1b", "␛")
+    return text
+
+
+def _other_brackets(text: str) -> str:
     if text.isascii():
         return _PLAIN.sub(r"⟦\1⟧", text) if "[" in text else text
     # Looking for each rare bracket by itself and then for the one that begins with a fixed character is four times

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 # A string up to its end or to the last whole escape before a cut (`\u00e` at the end is left outside).
-# Only sets of characters repeat possessively: before Python 3.11.4 a group that does so may lose its place (gh-100061).
+# Its group is not possessive: before Python 3.11.4 one that fails half-way loses its place (gh-100061).
 _STRING = re.compile(r'"[^"\\]*+(?:\\(?:[^u]|u[0-9a-fA-F]{4})[^"\\]*+)*')
 _NEXT = re.compile(r'["{}\[\],]')
 _HIGH_SURROGATE_END = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")

@@ -207,3 +207,11 @@ def test_the_least_a_budget_leaves_is_stated() -> None:
     text = "x" * 5_000
     rendered = transcript(step(1, messages=(Message("user", text),))).render(max_tokens=1)
     assert rendered.count("x") >= MIN_KEPT - 2
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[0m", "\x1b"])
+@pytest.mark.parametrize("form", ["[{}s3]", "[s{}3]", "[s3{}]", "\uff3b{}s3\uff3d"])
+def test_no_number_of_escape_sequences_hides_a_label(form: str, sequence: str) -> None:
+    for count in (1, 32, 33, 1_000):
+        shown = neutral(form.format(sequence * count))
+        assert "⟦" in shown or "\x1b" not in shown
