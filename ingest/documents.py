@@ -71,7 +71,11 @@ def read_documents(chunks: Iterator[bytes], *, max_bytes: int, report: Report) -
             chunks = chain((first,), chunks)  # several documents, or one that only the careful way below can read
         else:
             yield line, value
+            more = next(chunks, None)
+            if more is None:
+                return  # counting the lines of a pretty-printed document takes a quarter of the time of decoding it
             line += first.count(b"\n")
+            chunks = chain((more,), chunks)
     else:
         chunks = chain((first,), chunks)
     text = _Text(chunks, max_bytes, line)
