@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEMO := build/demo
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
-PACKAGES := gpa ingest judges optimize
+PACKAGES := gpa ingest judges optimize plans
 
 .PHONY: help demo test lint format coverage package clean
 
@@ -60,7 +60,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing agent-gpa into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt pip hatchling editables
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[pandas,parquet]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[pandas,parquet,postgres,stats]'
 	@touch $@
 
 $(VENV)/.python:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from gpa.judges.gold import Gold, GoldError, HumanScore, load_gold
     from gpa.judges.verdict import Failure, Finding, NotApplicable, Verdict
     from gpa.judging import Judging, Spending
+    from gpa.plans.compile import compile_user, compile_users
+    from gpa.plans.horizon import Horizon, measure_horizon
+    from gpa.plans.trajectory import compare_trajectories
+    from gpa.plans.users import load_users
+    from gpa.plans.workflow_files import load_workflows
     from gpa.recall import score
     from gpa.scored import Scored
 
@@ -44,6 +49,11 @@ _MODULES = {
     "gpa.judges.gold": ("Gold", "GoldError", "HumanScore", "load_gold"),
     "gpa.judges.verdict": ("Failure", "Finding", "NotApplicable", "Verdict"),
     "gpa.judging": ("Judging", "Spending"),
+    "gpa.plans.compile": ("compile_user", "compile_users"),
+    "gpa.plans.horizon": ("Horizon", "measure_horizon"),
+    "gpa.plans.trajectory": ("compare_trajectories",),
+    "gpa.plans.users": ("load_users",),
+    "gpa.plans.workflow_files": ("load_workflows",),
     "gpa.recall": ("score",),
     "gpa.scored": ("Scored",),
 }
@@ -59,6 +69,7 @@ __all__ = [
     "Gold",
     "GoldError",
     "GpaError",
+    "Horizon",
     "HumanScore",
     "InputError",
     "Judging",
@@ -78,8 +89,14 @@ __all__ = [
     "UsageError",
     "Verdict",
     "aevaluate",
+    "compare_trajectories",
+    "compile_user",
+    "compile_users",
     "evaluate",
     "load_gold",
+    "load_users",
+    "load_workflows",
+    "measure_horizon",
     "read_spans",
     "read_traces",
     "score",

@@ -15,9 +15,9 @@ from rapidfuzz.distance import Indel
 
 from gpa.errors import UsageError
 from gpa.ingest.transcript import Transcript
-from gpa.judges.assignment import Edge, maximum_assignment
 from gpa.judges.gold import GoldError
 from gpa.judges.verdict import Finding, Verdict
+from gpa.plans.assignment import Edge, maximum_assignment
 
 MIN_TEXT = 0.45
 """Similarity of two texts from which they name the same behaviour when neither span nor category agrees."""

@@ -112,7 +112,7 @@ def _result(
         trace_id=trace_id,
         judge=dimension,
         model=MODEL,
-        score=_score(findings),
+        score=score_of(findings),
         rationale=_rationale(dimension, findings, checks, len(suppressed)),
         findings=findings,
         rubric_hash=digest,
@@ -158,7 +158,8 @@ def _has_content(step: Step) -> bool:
     return bool(step.error) or any(m.text or m.arguments is not None for m in (*step.messages, *step.output))
 
 
-def _score(findings: Sequence[Finding]) -> int:
+def score_of(findings: Sequence[Finding]) -> int:
+    """The score of a dimension from the findings under it."""
     points = sum(_POINTS[finding.severity] for finding in findings)
     if points:
         return 0 if points >= _ZERO_FROM else 1

@@ -14,7 +14,7 @@ import pytest
 import gpa
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("ingest", "judges", "optimize")
+ROOMS = ("ingest", "judges", "optimize", "plans")
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -6,10 +6,10 @@ import errno
 import gc
 import os
 import sys
-from importlib import import_module
 
 import click
 
+from gpa.cli.lazy import Lazy
 from gpa.cli.output import visible
 from gpa.errors import GpaError
 
@@ -20,6 +20,9 @@ COMMANDS = {
         "gpa.cli.score",
         "Say what share of gold errors each judge caught and localised, or compare two evaluations.",
     ),
+    "workflow": ("gpa.cli.workflow", "Compile workflows and users into every valid trajectory of tool calls."),
+    "trajectory": ("gpa.cli.trajectory", "Compare traces with the gold trajectories of their users' workflows."),
+    "horizon": ("gpa.cli.horizon", "Say how far ahead agents plan, and compare two sets of runs."),
     "agree": ("gpa.cli.agree", "Say how far scores agree with people, over samples, and between dimensions."),
     "split": ("gpa.cli.split", "Split gold by trace into a part to tune on and a part to measure on."),
     "benchmark": ("gpa.cli.benchmark", "Score findings on the TRAIL benchmark."),
@@ -33,25 +36,8 @@ BROKEN_PIPE = 128 + 13
 """What a shell reports for a process that SIGINT or SIGPIPE ended."""
 
 
-class Commands(click.Group):
-    """A group that knows its commands by name and imports one when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names in the order of the table: the most used first."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of that name, imported now, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table without importing any command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+class Commands(Lazy):
+    """The commands, and what any of them may end in."""
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command; errors that a person can act on become one line and an exit code."""
@@ -85,7 +71,11 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
         ctx.exit()
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    lines=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
 )

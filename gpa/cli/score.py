@@ -12,11 +12,13 @@ from gpa.cli.output import visible
 from gpa.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpa.horizon import By
     from gpa.ingest.transcript import Transcript
     from gpa.judges.gold import Gold
     from gpa.judges.matching import Matcher
     from gpa.judges.meta import MetaJudge
     from gpa.scored import Scored
+    from gpa.tables import Table
 
 SHOWN = {"counts", "union", "caught", "localised", "findings", "stability"}
 """Tables shown on a terminal without --all."""
@@ -43,6 +45,12 @@ SHOWN_FAILURES = 5
 @click.option("--model", metavar="NAME", help="Only results of this model (`checks`, or provider/name).")
 @click.option("--sample", type=click.IntRange(min=0), help="The repetition to score.  [default: the first]")
 @click.option("--all", "everything", is_flag=True, help="Show every table: per impact, and errors x judges.")
+@click.option(
+    "--by",
+    type=click.Choice(["horizon", "depth", "breadth", "calls"]),
+    help="Every table once more for each group of traces, by how far ahead their agents planned, or by the shape"
+    " of their work.",
+)
 @click.option("--meta-model", metavar="PROVIDER/NAME", help="The model of --matcher llm.")
 @click.option("--batch", is_flag=True, help="Ask it by Message Batches, at half the price.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What asking it may cost at the most.")
@@ -64,6 +72,7 @@ def command(
     model: str | None,
     sample: int | None,
     everything: bool,
+    by: By | None,
     **options: Any,
 ) -> None:
     """Say what share of the gold errors each judge of EVAL caught and localised, and how much of its report is true.
@@ -76,10 +85,12 @@ def command(
       gpa score results.jsonl --gold gold.jsonl
       gpa score gpa.db --gold trail/gaia/gold --traces trail/gaia/traces --all
       gpa score before.jsonl after.jsonl --gold gold.jsonl --markdown
+      gpa score gpa.db --gold gold.jsonl --by horizon
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.comparison import compare, comparison_notes
     from gpa.judges.gold import load_gold
     from gpa.recall import score
+    from gpa.scored import Scored
 
     if len(evaluations) > 2:
         raise UsageError(f"expected one evaluation, or two to compare, found {len(evaluations)}")
@@ -100,11 +111,29 @@ def command(
             if "requests_to" in asking:
                 return
         scored.append(score(path, truth, chosen, sample=sample, model=model, transcripts=transcripts, near_steps=near))
+    groups = _groups(by, transcripts or [one for path in evaluations for one in _stored(path, truth)]) if by else {}
     if len(scored) == 1:
         tables, notes = scored[0].tables(), scored[0].notes()
     else:
         tables, notes = compare(*scored), (*_about(scored, evaluations), *comparison_notes(*scored))
-    write_tables(tables, notes, shown=lambda table: everything or len(scored) > 1 or table.name in SHOWN, **options)
+    if by:
+        from gpa.horizon import stratified
+
+        make = Scored.tables if len(scored) == 1 else compare
+        tables = (*tables, *stratified(scored, groups, by, make))
+
+    def shown(table: Table) -> bool:
+        return everything or len(scored) > 1 or table.name.partition("_by_")[0] in SHOWN
+
+    write_tables(tables, notes, shown=shown, **options)
+
+
+def _groups(by: By, transcripts: Sequence[Transcript]) -> dict[str, frozenset[str]]:
+    from gpa.horizon import measured, strata
+
+    if not transcripts:
+        raise UsageError(f"--by {by} needs the traces: --traces PATH, or a store that holds them")
+    return strata(measured(transcripts), by)
 
 
 def _about(scored: Sequence[Scored], names: Sequence[str]) -> Iterable[str]:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from gpa.errors import UsageError
-from gpa.judges.assignment import maximum_assignment
 from gpa.judges.gold import GoldError, load_gold
 from gpa.judges.matching import (
     MIN_TEXT,
@@ -29,6 +28,7 @@ from gpa.judges.matching import (
 )
 from gpa.judges.trail import benchmark_category, read_prediction
 from gpa.judges.verdict import Finding, Verdict
+from gpa.plans.assignment import maximum_assignment
 from tests.judges.checks.transcripts import call, llm, said, transcript
 
 TRAIL = Path(__file__).parents[2].parent / "shared/data/trail"
