@@ -47,7 +47,7 @@ from gpa.judges.model.limiter import DEFAULT_CONCURRENCY
 from gpa.judges.model.request import Effort
 from gpa.judges.questions import Asking, Mode
 from gpa.judges.redact import Redactor
-from gpa.judges.rubrics import load_frame, load_rubrics
+from gpa.judges.rubrics import Rubric, load_frame, load_rubrics
 from gpa.judges.verdict import Usage
 
 OnBatch = Callable[[str, str, int, int], None]
@@ -164,6 +164,8 @@ class Bench:
     """Titles of the dimensions by code, in order."""
     client: Client
     prices: Prices
+    rubrics: dict[str, Rubric]
+    asking: Asking
     unanswered: list[Request] = field(default_factory=list)
     """Requests that were not sent and that no file answers."""
     files: FileModel | None = None
@@ -247,7 +249,7 @@ async def opened(
                 for sample in range(judging.samples)
             )
             names = {code: rubric.title for code, rubric in rubrics.items()}
-            yield Bench(judges, names, client, prices, unanswered, files, redactors)
+            yield Bench(judges, names, client, prices, rubrics, asking, unanswered, files, redactors)
         if judging.requests_to is not None and not recording:
             _write(judging.requests_to, unanswered)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gpa.ingest.transcript import Transcript
 from gpa.judges.answer import Answer, BadAnswer, read_answer, read_answers
 from gpa.judges.case import Case, decided
-from gpa.judges.model import Client, Outcome, Reply, ReplyError, Request
+from gpa.judges.model import Outcome, Reply, ReplyError, Request
 from gpa.judges.questions import COMPLAINT, Answering, Asking, Questions
 from gpa.judges.rubrics import Rubric
 from gpa.judges.spent import Spent, spent
@@ -123,9 +123,10 @@ class Judge:
 
     def _forget(self, *requests: Request) -> None:
         """Answers that are none must not be served from the cache for ever."""
-        if isinstance(self._client, Client):
+        forget = getattr(self._client, "forget", None)
+        if forget is not None:
             for request in requests:
-                self._client.forget(request)
+                forget(request)
 
     async def _result(
         self, case: Case, dimension: str, answers: Sequence[Answer | ReplyError], cost: Spent

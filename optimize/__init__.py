@@ -1,1 +1,1 @@
-"""Gold errors in, better rubrics out. Empty so far: the rubrics of LLM judges come first."""
+"""Gold errors in, better rubrics out: searched for, guarded, logged, and proved on traces that no search has seen."""

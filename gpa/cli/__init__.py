@@ -25,6 +25,10 @@ COMMANDS = {
     "horizon": ("gpa.cli.horizon", "Say how far ahead agents plan, and compare two sets of runs."),
     "agree": ("gpa.cli.agree", "Say how far scores agree with people, over samples, and between dimensions."),
     "split": ("gpa.cli.split", "Split gold by trace into a part to tune on and a part to measure on."),
+    "optimize": (
+        "gpa.cli.optimize",
+        "Improve the rubrics of LLM judges on gold errors; prove it on traces held out.",
+    ),
     "benchmark": ("gpa.cli.benchmark", "Score findings on the TRAIL benchmark."),
     "checks": ("gpa.cli.checks", "List the checks: what each flags, why, how sure it is, what it gets wrong."),
     "formats": ("gpa.cli.formats", "List the file formats and attribute conventions that can be read."),
