@@ -61,7 +61,7 @@ def read(span: Span) -> Call | None:
         finish_reason=word(attributes, "stop_reason"),
         conversation_id=word(attributes, "session.id"),
         usage=_usage(span) if kind == "llm" else None,
-        error=failure(span) or (word(attributes, "error") or "failed" if succeeded in {False, "false"} else ""),
+        error=failure(span) or (word(attributes, "error") or "failed" if succeeded in (False, "false") else ""),
         hidden=kind != "other"
         and not said
         and all(not message.text and message.arguments is None for message in given),

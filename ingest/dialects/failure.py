@@ -23,7 +23,7 @@ def failure(span: Span) -> str:
     for event in span.events:
         if event.name == "exception":
             escaped = event.attributes.get("exception.escaped")
-            if failed or escaped is True or escaped in {"True", "true"}:
+            if failed or escaped is True or escaped in ("True", "true"):
                 told = exception(event) or told
         elif event.name == _RECOVERED and not told:
             told = word(event.attributes, "message", "error.message", "error") or text(event.attributes)

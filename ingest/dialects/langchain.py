@@ -149,5 +149,5 @@ def tool_message(value: Any) -> ToolMessage | None:
 
 def _is_tool(value: dict[str, Any], inner: dict[str, Any]) -> bool:
     identity = value.get("id")
-    named = isinstance(identity, list) and bool(identity) and identity[-1] in {"ToolMessage", "FunctionMessage"}
+    named = isinstance(identity, list) and bool(identity) and identity[-1] in ("ToolMessage", "FunctionMessage")
     return named or value.get("type") == "tool" or inner.get("type") == "tool"

@@ -58,7 +58,7 @@ def is_definition(value: Any) -> bool:
     if "toolSpec" in value or not value.keys().isdisjoint(_DECLARATIONS):
         return True
     return (
-        value.get("type") in {"function", "custom"}
+        value.get("type") in ("function", "custom")
         and "name" in value
         and "parameters" in value
         and "arguments" not in value

@@ -437,3 +437,13 @@ _EVENT_NAMES = st.sampled_from(["gen_ai.tool.message", "gen_ai.choice", "api_req
 def test_no_value_raises(attributes: dict[str, Any], name: str, scope: str, event: str) -> None:
     found = dialects.read(span(name, attributes, Event(event, attributes=attributes, body=attributes), scope=scope))
     assert all(isinstance(message, Message) for message in found.input + found.output)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("claude_code.tool", "success"), ("chat m", "exception.escaped"), ("ToolMessage", "output.value")],
+)
+def test_a_list_where_a_word_belongs_costs_nothing(name: str, key: str) -> None:
+    attributes = {key: [], "input.value": {"id": [[]], "lc": 1, "type": [], "name": "a", "parameters": {}}}
+    found = dialects.read(span(name, attributes, Event("exception", attributes=attributes)))
+    assert found.kind in {"tool", "llm", "agent", "retrieval", "other"}
