@@ -60,7 +60,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing agent-gpa into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt pip hatchling editables
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[optimize,pandas,parquet,postgres,stats]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[optimize,otel,pandas,parquet,postgres,stats]'
 	@touch $@
 
 $(VENV)/.python:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpa.evaluation import Evaluation, Progress, Summary, aevaluate, evaluate
     from gpa.ingest.agents import Agent
     from gpa.ingest.assembly import read_traces
+    from gpa.ingest.capture import capture
     from gpa.ingest.dialects.call import Message
     from gpa.ingest.files import read_spans
     from gpa.ingest.problems import Problem
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
     from gpa.plans.workflow_files import load_workflows
     from gpa.recall import score
     from gpa.scored import Scored
+    from gpa.testing import assert_agent
 
 _MODULES = {
     "gpa.errors": ("FormatError", "GpaError", "InputError", "StoreError", "UsageError"),
     "gpa.evaluation": ("Evaluation", "Progress", "Summary", "aevaluate", "evaluate"),
     "gpa.ingest.agents": ("Agent",),
     "gpa.ingest.assembly": ("read_traces",),
+    "gpa.ingest.capture": ("capture",),
     "gpa.ingest.dialects.call": ("Message",),
     "gpa.ingest.files": ("read_spans",),
     "gpa.ingest.problems": ("Problem",),
@@ -56,6 +59,7 @@ _MODULES = {
     "gpa.plans.workflow_files": ("load_workflows",),
     "gpa.recall": ("score",),
     "gpa.scored": ("Scored",),
+    "gpa.testing": ("assert_agent",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -89,6 +93,8 @@ __all__ = [
     "UsageError",
     "Verdict",
     "aevaluate",
+    "assert_agent",
+    "capture",
     "compare_trajectories",
     "compile_user",
     "compile_users",

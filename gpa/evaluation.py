@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from gpa.errors import UsageError
+from gpa.ingest import html
 from gpa.ingest.spans import Trace
 from gpa.ingest.transcript import Transcript
 from gpa.judges.checks.selection import select
@@ -150,25 +151,36 @@ class Evaluation:
         for line in map(result_line, self.results):
             write(line.decode() if is_text else line)
 
-    def to_frame(self) -> Any:
-        """The results as a pandas DataFrame, one row each; `findings` holds their number. Needs pandas."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise UsageError("to_frame() needs pandas, which is not installed: pip install pandas") from error
-        columns = (
-            "trace_id",
-            "judge",
-            "model",
-            "sample",
-            "type",
-            "score",
-            "findings",
-            "rationale",
-            "rubric_hash",
-            "cost_usd",
-        )
-        return pd.DataFrame([_row(result) for result in self.results], columns=list(columns))
+    def to_frame(self, of: Literal["results", "findings"] = "results") -> Any:
+        """The results, or their findings, as a pandas DataFrame, one row each. Needs pandas."""
+        from gpa.frames import findings_frame, results_frame
+
+        return findings_frame(self.results) if of == "findings" else results_frame(self.results)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: scores by dimension, and the gravest findings."""
+        rows = [
+            (
+                html.text(f"{row.dimension} {row.name}"),
+                "-" if row.mean is None else f"{row.mean:.2f}",
+                *map(str, (row.scored, row.not_applicable, row.failed, row.findings)),
+            )
+            for row in self.summary()
+        ]
+        found = [
+            (
+                html.severity(one.finding.severity),
+                html.text(" ".join(one.dimensions)),
+                html.text(one.finding.check or one.finding.category),
+                html.text(one.finding.problem),
+                html.text(one.trace_id),
+            )
+            for one in self.worst()
+        ]
+        scores = html.table(("dimension", "mean (0-3)", "scored", "n/a", "failed", "findings"), rows)
+        gravest = html.table(("severity", "dimensions", "what", "problem", "trace"), found) if found else ""
+        count = len(self.trace_ids)
+        return f"<div><b>{count} trace{'s' * (count != 1)}</b>{scores}{gravest}</div>"
 
     @classmethod
     def load(cls, path: str | Path) -> Evaluation:
@@ -379,19 +391,3 @@ def _summary(dimension: str, name: str, results: Sequence[AnyResult]) -> Summary
         failed=sum(isinstance(result, Failure) for result in results),
         findings=sum(len(verdict.findings) for verdict in verdicts),
     )
-
-
-def _row(result: AnyResult) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "trace_id": result.trace_id,
-        "judge": result.judge,
-        "model": result.model,
-        "sample": result.sample,
-        "type": result.type,
-        "rubric_hash": result.rubric_hash,
-        "cost_usd": result.cost_usd,
-    }
-    if isinstance(result, Verdict):
-        return row | {"score": result.score, "findings": len(result.findings), "rationale": result.rationale}
-    said = result.reason if isinstance(result, NotApplicable) else f"{result.error_type}: {result.message}"
-    return row | {"score": None, "findings": 0, "rationale": said}

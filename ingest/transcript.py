@@ -136,6 +136,12 @@ class Transcript(Struct, frozen=True, dict=True):
 
         return render(self, max_tokens=max_tokens)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the goal, the steps, and the whole behind a click."""
+        from gpa.ingest.html import transcript_html
+
+        return transcript_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The object `gpa transcript --json` prints: plain dicts, lists, texts and numbers."""
         return {

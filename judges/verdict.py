@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from gpa.ingest import html
+
 SCHEMA = 1
 """Version of the result lines."""
 
@@ -104,6 +106,23 @@ class Verdict(_Line):
     """Findings placed by their quote, in place of a label that was missing or wrong."""
     suppressed: tuple[Finding, ...] = Field(default=(), exclude_if=_default)
     """Findings a judge took back or a user muted; never counted, can be shown."""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: score, rationale and findings."""
+        rows = [
+            (
+                html.severity(finding.severity),
+                html.text(finding.check or finding.category),
+                html.text(finding.problem),
+                html.text(finding.quote),
+                " ".join(map(html.text, finding.span_ids)),
+            )
+            for finding in self.findings
+        ]
+        found = html.table(("severity", "what", "problem", "quote", "spans"), rows) if rows else ""
+        name = html.text(f"{self.judge} {DIMENSIONS.get(self.judge, '')}".strip())
+        heading = f"<b>{name}: {self.score} of 3</b>, trace {html.text(self.trace_id)}, by {html.text(self.model)}"
+        return f"<div>{heading}<p>{html.text(self.rationale, 2_000)}</p>{found}</div>"
 
 
 class NotApplicable(_Line):

@@ -20,6 +20,7 @@ COMMANDS = {
         "gpa.cli.score",
         "Say what share of gold errors each judge caught and localised, or compare two evaluations.",
     ),
+    "compare": ("gpa.cli.compare", "Say whether an agent got better or worse, and which findings are new."),
     "workflow": ("gpa.cli.workflow", "Compile workflows and users into every valid trajectory of tool calls."),
     "trajectory": ("gpa.cli.trajectory", "Compare traces with the gold trajectories of their users' workflows."),
     "horizon": ("gpa.cli.horizon", "Say how far ahead agents plan, and compare two sets of runs."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpa.cli.gate import gate_of, gate_options, refuse_without_baseline, say_reasons
 from gpa.cli.judging import judging_of, judging_options, refuse_with_model, refuse_without_model
 from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import console, open_output, safe_json, visible
@@ -20,8 +21,10 @@ from gpa.errors import InputError, UsageError
 if TYPE_CHECKING:
     from types import FrameType
 
+    from gpa.cli.gate import Gate
     from gpa.evaluation import Evaluation, Progress
     from gpa.ingest.spans import Trace
+    from gpa.ingest.transcript import Transcript
     from gpa.judging import Judging
 
 _CHECKS = grouped(
@@ -49,6 +52,7 @@ _CHECKS = grouped(
 @click.option(
     "--fail-under", type=click.FloatRange(0, 3), metavar="X", help="Exit 1 when a dimension's mean is below X."
 )
+@gate_options
 @_CHECKS
 @judging_options
 @click.pass_context
@@ -79,6 +83,7 @@ def command(
     Examples:
       gpa evaluate traces/
       gpa evaluate traces/ --dimensions TC,EE --store gpa.db --fail-under 2
+      gpa evaluate traces/ --baseline main.db --fail-on regression,new-high --junit junit.xml
       gpa evaluate traces/ --skip-checks from-memory --suppress muted.toml
       gpa evaluate trace.json --jsonl - | jq 'select(.score < 2)'
       gpa evaluate traces/ --model anthropic/claude-sonnet-5-5 --dry-run
@@ -90,43 +95,49 @@ def command(
 
     \b
     Exit codes:
-      0 all judged    1 below --fail-under    2 usage or input error    3 some could not be judged
+      0 all judged    1 below --fail-under, or what --fail-on names    2 usage or input error
+      3 some could not be judged
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    gate = gate_of(asking, paths, fail_under=fail_under, stderr=jsonl == "-")
+    refuse_without_baseline(gate)
     judging: Judging | None = None
     if model is None or model == "checks":
         refuse_without_model({"dry_run": dry_run, **asking})
     else:
         refuse_with_model({"checks": checks, "skip_checks": skip_checks, "suppress": suppress, "jobs": jobs})
         judging = judging_of(asking)
-        _refuse_without_results(judging, jsonl=jsonl, fail_under=fail_under, dry_run=dry_run)
+        _refuse_without_results(judging, jsonl=jsonl, fail_under=fail_under, gate=gate.asked or None, dry_run=dry_run)
     problems = Problems()
-    traces = _traces(paths, max_bytes, problems)
     codes = None if dimensions is None else list(map(_code, _names(dimensions) or []))
+    traces = _traces(paths, max_bytes, problems)
     if dry_run and model is not None:
         _rehearse(traces, model, judging, codes, store)
         problems.close()
         ctx.exit(2 if problems.lost else 0)
-    run = _Run(store, jsonl)
-    evaluation = run.evaluate(
-        traces,
-        dimensions=codes,
-        model=model,
-        judging=judging,
-        checks=_names(checks),
-        skip_checks=_names(skip_checks) or (),
-        suppress=suppress,
-        jobs=jobs,
-    )
-    problems.close()
-    if not run.judged:
-        if not problems.lost:
-            raise InputError(f"no trace in {', '.join(paths)}")
-    elif judging is not None and judging.requests_to is not None and not judging.responses_from:
-        _say_written(evaluation, judging, run.judged)
-        ctx.exit(2 if problems.lost else 0)
-    else:
-        _print(evaluation, run, judging, stderr=jsonl == "-")
-    ctx.exit(2 if problems.lost else evaluation.exit_code(fail_under))
+    gate.open(model or "checks")
+    with gate.guarded():
+        run = _Run(store, jsonl)
+        evaluation = run.evaluate(
+            gate.watched(traces),
+            dimensions=codes,
+            model=model,
+            judging=judging,
+            checks=_names(checks),
+            skip_checks=_names(skip_checks) or (),
+            suppress=suppress,
+            jobs=jobs,
+        )
+        problems.close()
+        if not run.judged:
+            if not problems.lost:
+                raise InputError(f"no trace in {', '.join(paths)}")
+        elif judging is not None and judging.requests_to is not None and not judging.responses_from:
+            _say_written(evaluation, judging, run.judged)
+            ctx.exit(2 if problems.lost else 0)
+        else:
+            _print(evaluation, run, judging, stderr=jsonl == "-")
+    shut = gate.asked and _is_shut(gate, evaluation)
+    ctx.exit(2 if problems.lost else 1 if shut else evaluation.exit_code(fail_under))
 
 
 class _Run:
@@ -139,7 +150,7 @@ class _Run:
         self.warnings = 0
         """Repaired or missing parts of them."""
 
-    def evaluate(self, traces: Iterator[Trace], **options: Any) -> Evaluation:
+    def evaluate(self, traces: Iterator[Trace | Transcript], **options: Any) -> Evaluation:
         """The evaluation of these traces with the options of `gpa.evaluate`."""
         from gpa.evaluation import evaluate
         from gpa.judges.result_lines import result_line
@@ -172,19 +183,29 @@ class _Run:
         return said
 
 
+def _is_shut(gate: Gate, evaluation: Evaluation) -> bool:
+    """Write what CI reads; whether the run is to fail, which is said on stderr."""
+    outcome = gate.outcome(evaluation)
+    gate.write(outcome)
+    say_reasons(outcome)
+    return bool(outcome.reasons())
+
+
 def _traces(paths: tuple[str, ...], max_bytes: int, problems: Problems) -> Iterator[Trace]:
     from gpa.ingest.assembly import read_traces
 
     return read_traces(paths, max_bytes=max_bytes, on_problem=problems)
 
 
-def _refuse_without_results(judging: Judging, *, jsonl: str | None, fail_under: float | None, dry_run: bool) -> None:
+def _refuse_without_results(
+    judging: Judging, *, jsonl: str | None, fail_under: float | None, gate: bool | None, dry_run: bool
+) -> None:
     """Raise a UsageError for options about results where there will be none."""
     if dry_run and judging.requests_to is not None:
         raise UsageError("--dry-run: contradicts --requests-to")
     if dry_run or (judging.requests_to is not None and not judging.responses_from):
         why = "--dry-run" if dry_run else "--requests-to without --responses-from"
-        for name, value in {"--jsonl": jsonl, "--fail-under": fail_under}.items():
+        for name, value in {"--jsonl": jsonl, "--fail-under": fail_under, "the options for CI": gate}.items():
             if value is not None:
                 raise UsageError(f"{name}: contradicts {why}, which has no results")
 

@@ -36,7 +36,7 @@ def print_scores(evaluation: Evaluation, console: Console, *, warnings: int = 0)
         console.print(f"\n{_counted(len(found), 'finding')}{shown}")
     for located in found[:SHOWN]:
         console.print()
-        _print_finding(located, console)
+        print_finding(located, console)
     muted = sum(len(result.suppressed) for result in evaluation.results if isinstance(result, Verdict))
     if muted:
         what = "muted" if spending is None else "of the checks not confirmed"
@@ -120,7 +120,8 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _print_finding(located: Located, console: Console) -> None:
+def print_finding(located: Located, console: Console) -> None:
+    """Print one finding: how grave, what, where, in which words."""
     finding = located.finding
     spans = " ".join(visible(span_id) for span_id in finding.span_ids) or "not localised"
     head = Text(f"{finding.severity:<6}", style=_COLOURS[finding.severity])

@@ -295,6 +295,7 @@ def test_help_groups_the_options_and_lists_each_once() -> None:
     headings = re.findall(r"^(\S.*):$", shown_help, re.MULTILINE)
     assert headings == [
         "Options",
+        "In CI",
         "Checks (where no model judges)",
         "LLM judges",
         "Cost and speed of LLM judges",

@@ -1,0 +1,103 @@
+"""What every output for CI is made from: a run, what it is held against, and how strict the gate is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gpa.evaluation import Located
+from gpa.judges.verdict import DIMENSIONS, Severity
+from gpa.locations import Location, Recorded, findings
+from gpa.regression import Regression
+
+FailOn = Literal["regression", "new", "new-medium", "new-high", "any", "medium", "high"]
+"""What fails a run: a dimension that got worse; findings at least that grave, new ones or any."""
+FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
+NEEDS_BASELINE: tuple[FailOn, ...] = ("regression", "new", "new-medium", "new-high")
+UNDER = 2.0
+"""The score from which a trace passes in JUnit XML when no `--fail-under` says another."""
+
+_LEAST: dict[FailOn, Severity] = {
+    "new": "LOW",
+    "new-medium": "MEDIUM",
+    "new-high": "HIGH",
+    "any": "LOW",
+    "medium": "MEDIUM",
+    "high": "HIGH",
+}
+_GRAVITY: dict[Severity, int] = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run as CI sees it."""
+
+    run: Recorded
+    regression: Regression | None = None
+    """Against the baseline, when there is one."""
+    fail_under: float | None = None
+    fail_on: tuple[FailOn, ...] = ()
+    artifact: str | None = None
+    """The file or folder of traces, relative to the checkout: where CI systems show findings."""
+
+    @property
+    def findings(self) -> tuple[Located, ...]:
+        """Every finding of the run, the gravest first."""
+        return findings(self.run.evaluation.results)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Code of a dimension -> its name."""
+        return {**DIMENSIONS, **self.run.evaluation.names}
+
+    def goal(self, trace_id: str) -> str:
+        """What the user asked for in that trace; empty where it is not known."""
+        traced = self.run.traces.get(trace_id)
+        return traced.goal if traced is not None else ""
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why the gate is shut, one line each; empty when it is open."""
+        return (*_means_below(self), *(line for rule in self.fail_on for line in _broken(rule, self)))
+
+
+def at_least(found: tuple[Located, ...], severity: Severity) -> tuple[Located, ...]:
+    """The findings that are at least that grave."""
+    return tuple(one for one in found if _GRAVITY[one.finding.severity] >= _GRAVITY[severity])
+
+
+def step_of(location: Location | None) -> str:
+    """The step of a finding in words: `tool pay_invoice of invoice_clerk [s4]`; empty where it is not known."""
+    if location is None:
+        return ""
+    agent = f" of {location.agent}" if location.agent and location.kind != "agent" else ""
+    return f"{location.kind} {location.name}{agent} [{location.label}]"
+
+
+def _means_below(outcome: Outcome) -> list[str]:
+    limit = outcome.fail_under
+    if limit is None:
+        return []
+    rows = outcome.run.evaluation.summary()
+    return [
+        f"{row.dimension} {row.name}: mean {row.mean:.2f} is below {limit:g}"
+        for row in rows
+        if row.mean is not None and row.mean < limit
+    ]
+
+
+def _broken(rule: FailOn, outcome: Outcome) -> list[str]:
+    regression = outcome.regression
+    if rule == "regression":
+        worse = regression.worse if regression is not None else ()
+        return [
+            f"{change.dimension} {change.name} got worse: {change.before:.2f} -> {change.after:.2f}" for change in worse
+        ]
+    if rule in NEEDS_BASELINE:
+        found = at_least(regression.new if regression is not None else (), _LEAST[rule])
+        new = "new "
+    else:
+        found, new = at_least(outcome.findings, _LEAST[rule]), ""
+    if not found:
+        return []
+    sort = "" if _LEAST[rule] == "LOW" else " of severity HIGH" if _LEAST[rule] == "HIGH" else " of MEDIUM or HIGH"
+    return [f"{len(found)} {new}finding{'s' * (len(found) != 1)}{sort}"]
