@@ -23,12 +23,14 @@ demo: $(VENV)/.runtime
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/gpa transcript fixtures/traces -o $(DEMO)/transcripts.txt
 	@$(BIN)/gpa evaluate fixtures/traces --jsonl $(DEMO)/results.jsonl --store $(DEMO)/gpa.db
+	@$(BIN)/gpa report $(DEMO)/gpa.db -o $(DEMO)/report.html --title "Recorded agents" >/dev/null
 	@echo
 	@echo "Written: $(DEMO)/transcripts.txt  what each agent did, step by step"
 	@echo "         $(DEMO)/results.jsonl    every verdict with its findings, one object a line"
 	@echo "         $(DEMO)/gpa.db           the same as a store that a later run resumes"
+	@echo "         $(DEMO)/report.html      the same as a page for your browser"
 
-test: lint
+test: lint $(VENV)/.node
 	$(BIN)/pytest -n 2
 
 lint: $(VENV)/.dev
@@ -49,12 +51,18 @@ package: $(VENV)/.dev
 	$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf $(VENV) build dist .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) tests/js/node_modules build dist .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # Stamp files: a rerun installs nothing until what it depends on changes.
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "Installing the tools of development into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --group dev
+	@touch $@
+
+# The JavaScript that tests use (an OTLP exporter, axe-core). Without npm those tests are skipped and say so.
+$(VENV)/.node: $(VENV)/.dev tests/js/package.json
+	@npm install --prefix tests/js --no-package-lock --no-audit --no-fund --silent \
+	    || echo "npm could not install what tests/js/package.json names: tests that need it are skipped" >&2
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml constraints.txt

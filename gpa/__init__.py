@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gpa.plans.users import load_users
     from gpa.plans.workflow_files import load_workflows
     from gpa.recall import score
+    from gpa.report import write_report
     from gpa.scored import Scored
     from gpa.testing import assert_agent
 
@@ -58,6 +59,7 @@ _MODULES = {
     "gpa.plans.users": ("load_users",),
     "gpa.plans.workflow_files": ("load_workflows",),
     "gpa.recall": ("score",),
+    "gpa.report": ("write_report",),
     "gpa.scored": ("Scored",),
     "gpa.testing": ("assert_agent",),
 }
@@ -107,6 +109,7 @@ __all__ = [
     "read_traces",
     "score",
     "transcribe",
+    "write_report",
 ]
 
 

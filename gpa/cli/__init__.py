@@ -16,6 +16,7 @@ from gpa.errors import GpaError
 COMMANDS = {
     "evaluate": ("gpa.cli.evaluate", "Judge traces: scores per dimension, and the spans that hold each error."),
     "transcript": ("gpa.cli.transcript", "Show traces as transcripts that a person or a model can read."),
+    "report": ("gpa.cli.report", "Write an evaluation as an HTML page to read and to share."),
     "score": (
         "gpa.cli.score",
         "Say what share of gold errors each judge caught and localised, or compare two evaluations.",
