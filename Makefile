@@ -68,7 +68,7 @@ $(VENV)/.node: $(VENV)/.dev tests/js/package.json
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing agent-gpa into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt pip hatchling editables
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[optimize,otel,pandas,parquet,postgres,stats]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[optimize,otel,pandas,parquet,postgres,serve,stats]'
 	@touch $@
 
 $(VENV)/.python:

@@ -61,10 +61,11 @@ def read_traces(
     """
     problems: list[Problem] = []
     report = on_problem or collect(problems)
-    items = read_spans(path_or_paths, max_bytes=max_bytes, on_problem=report)
+    paths = as_list(path_or_paths)  # an iterator can be read once only
+    items = read_spans(paths, max_bytes=max_bytes, on_problem=report)
     lonely: Counter[str] = Counter()
     count = 0
-    budget = None if _is_small(as_list(path_or_paths), memory_bytes) else memory_bytes
+    budget = None if _is_small(paths, memory_bytes) else memory_bytes
     for trace_id, spans, logs in gathered(items, memory_bytes=budget):
         if spans:
             count += 1
@@ -75,7 +76,7 @@ def read_traces(
         message = (
             f"{lonely.total()} log records of {len(lonely)} traces whose spans are not there: {in_short([*lonely])}"
         )
-        report(Problem(in_short(as_list(path_or_paths)), message, fatal=not count))
+        report(Problem(in_short(paths), message, fatal=not count))
     raise_fatal(problems)
 
 

@@ -46,9 +46,18 @@ def decompressed(chunks: Iterator[bytes], *, max_bytes: int) -> Iterator[bytes]:
         layers += 1
         if layers > _LAYERS:
             raise FormatError(f"compressed more than {_LAYERS} times over")
-        chunks = _unzstd(chunks) if name == "zstd" else _inflate(chunks, name)
+        chunks = unpacked(chunks, name)
         head, chunks = peek(chunks, 4)
     yield from limited(chunks, max_bytes) if layers else chunks
+
+
+def unpacked(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """The bytes with one layer of compression taken off, the one that `compression_of` names, however many they are.
+
+    Raises:
+        FormatError: after the last good piece, when the data is damaged or ends early.
+    """
+    return _unzstd(chunks) if name == "zstd" else _inflate(chunks, name)
 
 
 def limited(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ What is wrong with one file never costs another: it becomes a `Problem`, and rea
 from __future__ import annotations
 
 import glob
+import io
 import os
 import stat
 import sys
@@ -88,6 +89,18 @@ def read_spans(
     if not count and not fatal:
         counted(Problem(in_short(paths) or "input", "no spans found"))
     raise_fatal(problems)
+
+
+def read_piece(
+    data: bytes, where: str, *, on_problem: OnProblem, max_bytes: int = MAX_BYTES
+) -> Iterator[Span | LogRecord]:
+    """Every span and log record in a piece of a file: whole lines of JSON, or whole length-prefixed messages."""
+    notes = Notes(where, on_problem)
+    try:
+        yield from _read_stream(io.BytesIO(data), max_bytes, notes)
+    except FormatError as error:
+        notes.add("", str(error), fatal=True)
+    notes.send()
 
 
 def as_list(path_or_paths: Paths) -> list[str]:

@@ -15,6 +15,7 @@ from gpa.errors import GpaError
 
 COMMANDS = {
     "evaluate": ("gpa.cli.evaluate", "Judge traces: scores per dimension, and the spans that hold each error."),
+    "serve": ("gpa.cli.serve", "Receive traces over OTLP, evaluate each when it is complete, and show them on a page."),
     "transcript": ("gpa.cli.transcript", "Show traces as transcripts that a person or a model can read."),
     "report": ("gpa.cli.report", "Write an evaluation as an HTML page to read and to share."),
     "score": (
@@ -22,6 +23,7 @@ COMMANDS = {
         "Say what share of gold errors each judge caught and localised, or compare two evaluations.",
     ),
     "compare": ("gpa.cli.compare", "Say whether an agent got better or worse, and which findings are new."),
+    "export": ("gpa.cli.export", "Send a stored evaluation to an OpenTelemetry backend, as events on its spans."),
     "workflow": ("gpa.cli.workflow", "Compile workflows and users into every valid trajectory of tool calls."),
     "trajectory": ("gpa.cli.trajectory", "Compare traces with the gold trajectories of their users' workflows."),
     "horizon": ("gpa.cli.horizon", "Say how far ahead agents plan, and compare two sets of runs."),

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpa.cli.follow import follow_options, patience_of, refuse_with_follow
+from gpa.cli.follow import run as follow
 from gpa.cli.gate import gate_of, gate_options, refuse_without_baseline, say_reasons
 from gpa.cli.judging import judging_of, judging_options, refuse_with_model, refuse_without_model
 from gpa.cli.options import Grouped, grouped, option
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gpa.ingest.spans import Trace
     from gpa.ingest.transcript import Transcript
     from gpa.judging import Judging
+    from gpa.live.settings import Evaluating
 
 _CHECKS = grouped(
     "Checks (where no model judges)",
@@ -53,6 +56,7 @@ _CHECKS = grouped(
     "--fail-under", type=click.FloatRange(0, 3), metavar="X", help="Exit 1 when a dimension's mean is below X."
 )
 @gate_options
+@follow_options
 @_CHECKS
 @judging_options
 @click.pass_context
@@ -85,6 +89,7 @@ def command(
       gpa evaluate traces/ --dimensions TC,EE --store gpa.db --fail-under 2
       gpa evaluate traces/ --baseline main.db --fail-on regression,new-high --junit junit.xml
       gpa evaluate traces/ --skip-checks from-memory --suppress muted.toml
+      gpa evaluate --follow /var/lib/otel/agent-traces.jsonl --store gpa.db
       gpa evaluate trace.json --jsonl - | jq 'select(.score < 2)'
       gpa evaluate traces/ --model anthropic/claude-sonnet-5-5 --dry-run
       gpa evaluate traces/ --model anthropic/claude-sonnet-5-5 --store gpa.db --max-cost 5
@@ -98,6 +103,7 @@ def command(
       0 all judged    1 below --fail-under, or what --fail-on names    2 usage or input error
       3 some could not be judged
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    patience = patience_of(asking)
     gate = gate_of(asking, paths, fail_under=fail_under, stderr=jsonl == "-")
     refuse_without_baseline(gate)
     judging: Judging | None = None
@@ -109,6 +115,24 @@ def command(
         _refuse_without_results(judging, jsonl=jsonl, fail_under=fail_under, gate=gate.asked or None, dry_run=dry_run)
     problems = Problems()
     codes = None if dimensions is None else list(map(_code, _names(dimensions) or []))
+    if patience is not None:
+        only = ("batch", "requests_to", "responses_from")
+        ended = {"fail_under": fail_under, "dry_run": dry_run, "the options for CI": gate.asked}
+        refuse_with_follow({**ended, **{name: asking[name] for name in only}})
+        settings = _following(
+            store=store or "",
+            dimensions=codes,
+            checks=_names(checks),
+            skip_checks=_names(skip_checks) or (),
+            suppress=suppress,
+            jobs=1 if jobs is None else jobs,
+            model=model,
+            judging=judging,
+            patience=patience,
+        )
+        follow(paths, settings, jsonl=jsonl, on_problem=problems)
+        problems.close()
+        ctx.exit(2 if problems.lost else 0)
     traces = _traces(paths, max_bytes, problems)
     if dry_run and model is not None:
         _rehearse(traces, model, judging, codes, store)
@@ -181,6 +205,12 @@ class _Run:
         if judging is not None and judging.batch:
             said += "; a batch that is out goes on without it"
         return said
+
+
+def _following(**settings: Any) -> Evaluating:
+    from gpa.live.settings import Evaluating
+
+    return Evaluating(**settings)
 
 
 def _is_shut(gate: Gate, evaluation: Evaluation) -> bool:

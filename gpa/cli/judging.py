@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
 
-_QUESTIONS = grouped(
+QUESTIONS = grouped(
     "LLM judges",
     option("--model", metavar="NAME", help="Let this model judge, as provider/name; without it, checks do."),
     option(
@@ -75,7 +75,7 @@ _FILES = grouped(
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of LLM judges; they arrive as keyword arguments, None (or empty) where not given."""
-    decorated: Callable[..., Any] = _QUESTIONS(_MONEY(_FILES(command)))
+    decorated: Callable[..., Any] = QUESTIONS(_MONEY(_FILES(command)))
     return decorated
 
 

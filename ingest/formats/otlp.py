@@ -65,6 +65,27 @@ def _read(data: bytes, note: Note) -> Iterator[Span | LogRecord]:
     raise FormatError(f"expected an OTLP protobuf message of traces or logs, found {len(data)} other bytes")
 
 
+def spans_of(data: bytes, note: Note) -> Iterator[Span]:
+    """The spans of a message that is known to be of traces."""
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    return _spans(_known(TracesData, data), note)
+
+
+def logs_of(data: bytes, note: Note) -> Iterator[LogRecord]:
+    """The log records that name a span, of a message that is known to be of logs."""
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+
+    return _logs(_known(LogsData, data), note)
+
+
+def _known(message: type[_Message], data: bytes) -> _Message:
+    parsed = _parsed(message, data)
+    if parsed is None:
+        raise FormatError(f"expected an OTLP protobuf message ({message.__name__}), found {len(data)} other bytes")
+    return parsed
+
+
 def _parsed(message: type[_Message], data: bytes) -> _Message | None:
     from google.protobuf.message import DecodeError
 

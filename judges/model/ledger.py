@@ -86,6 +86,11 @@ class Ledger:
             self._settled.notify_all()
         return cost
 
+    def renew(self, spent_usd: float = 0.0) -> None:
+        """Begin another period of the bound (a day of a live evaluation), of which so much is spent already."""
+        self.spent_usd = spent_usd
+        self.refused = 0
+
     def _book(self, request: Request, outcome: Outcome) -> float | None:
         cost = self.prices.cost_usd(request.model, outcome.usage)
         if not outcome.usage.prompt_tokens and not outcome.usage.output_tokens:

@@ -296,6 +296,7 @@ def test_help_groups_the_options_and_lists_each_once() -> None:
     assert headings == [
         "Options",
         "In CI",
+        "A file that is still written",
         "Checks (where no model judges)",
         "LLM judges",
         "Cost and speed of LLM judges",

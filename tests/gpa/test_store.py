@@ -87,6 +87,18 @@ def test_a_database_url_is_a_location(tmp_path: Path) -> None:
         assert list(store.results()) == [VERDICT]
 
 
+def test_a_store_may_be_in_postgresql(postgres: str) -> None:
+    location = postgres.replace("postgresql://", "postgresql+psycopg://")
+    with open_store(location) as store:
+        store.save(GIVEN, DIGEST, [FAILED, NOTHING])
+    judged = Verdict(trace_id=GIVEN.trace_id, judge="TC", model="m", score=3, rationale="r", rubric_hash="h")
+    with open_store(location, must_exist=True) as store:
+        store.save(GIVEN, DIGEST, [judged, VERDICT])
+        assert list(store.results()) == [judged, NOTHING, VERDICT]
+        assert store.known(DIGEST, [key(VERDICT), key(judged)]) == {key(VERDICT): VERDICT, key(judged): judged}
+        assert list(store.transcripts()) == [GIVEN]
+
+
 def _other_database(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE orders (id INTEGER)")

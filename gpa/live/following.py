@@ -1,0 +1,139 @@
+"""Files that grow -> the spool -> the same evaluation as what a receiver takes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from gpa.errors import InputError, SpoolError
+from gpa.ingest.files import read_piece
+from gpa.ingest.follow import Position, Tail
+from gpa.ingest.problems import OnProblem, Problem
+from gpa.ingest.spans import LogRecord, Span
+from gpa.live.evaluating import Evaluated
+from gpa.live.serving import Live, opened, stopping, until
+from gpa.live.settings import Evaluating
+from gpa.telemetry.sending import SCOPE
+
+POLL_S = 0.5
+RETRY_S = 2.0
+
+
+def follow(
+    paths: Sequence[str],
+    settings: Evaluating,
+    *,
+    on_evaluated: Callable[[Evaluated], None],
+    on_problem: OnProblem,
+    say: Callable[[str], None],
+) -> int:
+    """Evaluate what the files hold and what is added to them, until SIGTERM or SIGINT; how many traces there were.
+
+    Where each file was left is kept beside the spool, so that the next call goes on there.
+
+    Raises:
+        UsageError, InputError, StoreError, SpoolError: a setting is wrong, a file cannot be followed.
+    """
+    return asyncio.run(_follow(paths, settings, on_evaluated, on_problem, say))
+
+
+async def _follow(
+    paths: Sequence[str],
+    settings: Evaluating,
+    on_evaluated: Callable[[Evaluated], None],
+    on_problem: OnProblem,
+    say: Callable[[str], None],
+) -> int:
+    stop = asyncio.Event()
+    async with opened(settings, on_evaluated=on_evaluated) as live:
+        with ExitStack() as stack, stopping(stop, say):
+            kept = Positions(Path(f"{settings.spool_location}.positions"))
+            tails = [stack.enter_context(Tail(path, kept.of(path))) for path in paths]
+            pump = asyncio.create_task(_pump(tails, live, kept, stop, on_problem))
+            pump.add_done_callback(lambda _: stop.set())
+            await until(live, stop)
+            await pump
+        if live.delivery is not None:
+            live.delivery.close()
+        return live.evaluator.counts.traces
+
+
+async def _pump(tails: Sequence[Tail], live: Live, kept: Positions, stop: asyncio.Event, on_problem: OnProblem) -> None:
+    """Move what is new in the files to the spool until `stop` is set."""
+    while not stop.is_set():
+        moved = False
+        for tail in tails:
+            moved |= await asyncio.to_thread(_move, tail, live, kept, stop, on_problem)
+        if not moved:
+            try:
+                await asyncio.wait_for(stop.wait(), POLL_S)
+            except TimeoutError:
+                continue
+
+
+def _move(tail: Tail, live: Live, kept: Positions, stop: asyncio.Event, on_problem: OnProblem) -> bool:
+    from gpa.ingest.spool import batch_of
+
+    data = tail.read()
+    if not data:
+        return False
+    batch = batch_of(without_own(read_piece(data, str(tail.path), on_problem=on_problem)))
+    while not stop.is_set():
+        try:
+            live.spool.append(batch)
+        except SpoolError as error:  # full, or the database is away: the file waits
+            on_problem(Problem(str(tail.path), f"waits: {error}", fatal=False))
+            time.sleep(RETRY_S)
+        else:
+            kept.keep(str(tail.path), tail.position)
+            return True
+    return False
+
+
+def without_own(items: Iterable[Span | LogRecord]) -> Iterator[Span | LogRecord]:
+    """The items without what this program has sent to the same collector: it is no agent."""
+    for item in items:
+        if isinstance(item, Span):
+            if item.scope.name != SCOPE:
+                yield item
+        elif "gpa.evaluator.name" not in item.event.attributes:
+            yield item
+
+
+class Positions:
+    """Where files were left, in a small file of their own; written after what was read is safe."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._positions = msgspec.json.decode(path.read_bytes(), type=dict[str, Position])
+        except FileNotFoundError:
+            self._positions = {}
+        except (OSError, msgspec.MsgspecError) as error:
+            raise InputError(f"{path}: expected where files were left, found: {error}") from error
+
+    def of(self, path: str) -> Position | None:
+        """Where this file was left."""
+        return self._positions.get(_key(path))
+
+    def keep(self, path: str, position: Position | None) -> None:
+        """Remember where it is left now."""
+        if position is None:
+            return
+        self._positions[_key(path)] = position
+        new = self._path.with_name(f"{self._path.name}.new")
+        try:
+            new.write_bytes(msgspec.json.encode(self._positions))
+            os.replace(new, self._path)  # noqa: PTH105 - whole or not at all
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from error
+
+
+def _key(path: str) -> str:
+    return str(Path(path).absolute())
