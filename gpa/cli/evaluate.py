@@ -179,7 +179,7 @@ class _Run:
         from gpa.evaluation import evaluate
         from gpa.judges.result_lines import result_line
 
-        with open_output(self._jsonl) if self._jsonl else nullcontext() as lines, reporting() as show, _interruptible():
+        with open_output(self._jsonl) if self._jsonl else nullcontext() as lines, reporting() as show:
 
             def arrived(progress: Progress) -> None:
                 self.judged = progress.done
@@ -190,7 +190,8 @@ class _Run:
                 show.trace(progress)
 
             try:
-                return evaluate(traces, store=self._store, progress=arrived, on_batch=show.batch, **options)
+                with _interruptible():
+                    return evaluate(traces, store=self._store, progress=arrived, on_batch=show.batch, **options)
             except KeyboardInterrupt:
                 click.echo(f"gpa: interrupted after {self._kept(options)}", err=True)
                 raise
@@ -285,12 +286,19 @@ def _names(option: str | None) -> list[str] | None:
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Ctrl-C raises at once: asyncio's own handler would wait for the end of a blocking read."""
+    interrupted = False
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
+    except Exception as error:
+        if interrupted:  # a library made an error of its own of it, as pydantic does
+            raise KeyboardInterrupt from error
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
