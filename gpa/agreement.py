@@ -177,6 +177,29 @@ def cohen_kappa(counts: Matrix, weights: Weights | None = None) -> float | None:
     return 1 - observed / expected if expected else None
 
 
+def fleiss_kappa(items: Sequence[Sequence[int]]) -> float | None:
+    """Fleiss' kappa of items with as many ratings each, given as counts per value; None when all say the same.
+
+    For more than two raters (Psychological Bulletin 76, 1971); of two, Cohen's knows who said what.
+    """
+    ratings = sum(items[0]) if items else 0
+    if ratings < 2:
+        return None
+    assert all(sum(item) == ratings for item in items), "every item is rated as often"
+    pairs = ratings * (ratings - 1)
+    observed = sum(sum(n * (n - 1) for n in item) / pairs for item in items) / len(items)
+    shares = [sum(column) / (ratings * len(items)) for column in zip(*items, strict=True)]
+    expected = sum(share * share for share in shares)
+    return (observed - expected) / (1 - expected) if expected < 1 else None
+
+
+def one_against_rest(counts: Matrix, value: int) -> Decisions:
+    """The second rater's decisions (columns) on whether it is this value, against the first one's (rows)."""
+    hits, row = counts[value][value], sum(counts[value])
+    column = sum(line[value] for line in counts)
+    return Decisions(hits, column - hits, row - hits, sum(map(sum, counts)) - row - column + hits)
+
+
 def jaccard(counts: Matrix) -> float | None:
     """Of a 2x2 table: both positive, as a share of any positive."""
     return ratio(counts[1][1], counts[0][1] + counts[1][0] + counts[1][1])

@@ -45,6 +45,7 @@ from gpa.judges.model import (
 from gpa.judges.model.choice import CLAUDE_PROVIDERS
 from gpa.judges.model.limiter import DEFAULT_CONCURRENCY
 from gpa.judges.model.request import Effort
+from gpa.judges.offered_tools import MAX_TOOLS
 from gpa.judges.questions import Asking, Mode
 from gpa.judges.redact import Redactor
 from gpa.judges.rubrics import Rubric, load_frame, load_rubrics
@@ -81,6 +82,8 @@ class Judging(BaseModel):
     """Verdicts per trace and dimension."""
     with_checks: bool = False
     """Hand the findings of the checks to the judges, to confirm or reject."""
+    max_tools: Annotated[int, Field(ge=1)] = MAX_TOOLS
+    """Tools of one agent that judges are shown in full; of others, beside those that were used, the names."""
     redact: bool = True
     """Take secrets and personal data out of everything that is sent."""
     effort: Effort | None = None
@@ -220,6 +223,7 @@ async def opened(
         examples=() if judging.examples is None else load_examples(judging.examples),
         mode=judging.mode,
         with_checks=judging.with_checks,
+        max_tools=judging.max_tools,
         max_tokens=judging.max_tokens,
         effort=judging.effort,
     )

@@ -87,14 +87,14 @@ def read_answer(text: str) -> Answer:
     Raises:
         BadAnswer: It cannot be read; the message says why.
     """
-    return _answer(_object(text))
+    return _answer(json_object(text))
 
 
 def read_answers(text: str, codes: Sequence[str]) -> dict[str, Answer | BadAnswer]:
     """By code the answer in a reply that holds one for each, or what is wrong with it."""
     read: dict[str, Answer | BadAnswer] = {}
     try:
-        value = _object(text)
+        value = json_object(text)
     except BadAnswer as error:
         return dict.fromkeys(codes, error)
     for code in codes:
@@ -119,7 +119,12 @@ def _answer(value: Any) -> Answer:
     return answer
 
 
-def _object(text: str) -> dict[str, Any]:
+def json_object(text: str) -> dict[str, Any]:
+    """The one JSON object in a reply; text around it (a fence, a sentence before it) is passed over.
+
+    Raises:
+        BadAnswer: There is none, or it is not valid.
+    """
     start, stop = text.find("{"), text.rfind("}")
     if start < 0 or stop < start:
         raise BadAnswer("there is no JSON object in it")

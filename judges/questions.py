@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gpa.ingest.render import shortened
 from gpa.ingest.segments import outline
@@ -20,6 +20,7 @@ from gpa.judges.case import Case, leads_of
 from gpa.judges.examples import Example
 from gpa.judges.model import Outcome, Request
 from gpa.judges.model.request import CacheTtl, Effort
+from gpa.judges.offered_tools import MAX_TOOLS, TOOLS_SHARE, narrowed
 from gpa.judges.prompt import Lead, answer_schema, final_question, question, single_question, system_text
 from gpa.judges.redact import redacted
 from gpa.judges.rubrics import Rubric, digest
@@ -64,6 +65,8 @@ class Asking(BaseModel):
     """Of an answer, thinking included; a quarter of the model's window at the most."""
     effort: Effort | None = None
     cache_ttl: CacheTtl | None = "5m"
+    max_tools: Annotated[int, Field(ge=1)] = MAX_TOOLS
+    """Tools of one agent that are shown in full (`gpa.judges.offered_tools`)."""
 
 
 class Answering(Protocol):
@@ -119,15 +122,19 @@ class Questions:
                 COMPLAINT,
                 orjson.dumps(schema).decode(),
                 asking.effort or "",
+                # Left out where it is the default: what was judged before there was a choice is judged alike.
+                *((f"{asking.max_tools} tools",) if asking.max_tools != MAX_TOOLS else ()),
             )
         return self._hashes[dimension]
 
     def case(self, transcript: Transcript) -> Case:
-        """The transcript as it is shown: redacted, and cut to the model's window."""
+        """The transcript as it is shown: redacted, with a choice of many tools, and cut to the model's window."""
         shown = transcript if self._clean is None else redacted(transcript, self._clean)
         found = leads_of(transcript) if self._asking.with_checks else {}
         leads = {code: tuple(map(self._safe_lead, some)) for code, some in found.items()}
-        return Case(shown, leads, self._room(leads))
+        room = self._room(leads)
+        shown = narrowed(shown, most=self._asking.max_tools, max_tokens=int(room * TOOLS_SHARE))
+        return Case(shown, leads, room)
 
     def _room(self, leads: Mapping[str, Sequence[Lead]]) -> int:
         """Tokens of a transcript that fit beside everything else, whichever of the dimensions are asked for."""

@@ -237,17 +237,19 @@ def _numbered(steps: list[PlanStep], start_index: int | None, notes: list[str]) 
         return [step if step.id else replace(step, id=next(free)) for step in steps]
     start = start_index
     if start is None:
-        start = next((base for base in (0, 1) if _points_back(steps, base)), 0)
+        # `(1)` may be no placeholder, but where it can be one it decides between the ways of counting.
+        fitting = [base for base in (0, 1) if _points_back(steps, base)]
+        start = next((base for base in fitting if _points_back(steps, base, certain=False)), (fitting or [0])[0])
         if start:
             notes.append("steps are not numbered; references fit counting from 1")
     return [replace(step, id=str(start + at)) for at, step in enumerate(steps)]
 
 
-def _points_back(steps: list[PlanStep], base: int) -> bool:
-    """Whether every reference names an earlier step when the first one has this number."""
+def _points_back(steps: list[PlanStep], base: int, *, certain: bool = True) -> bool:
+    """Whether every reference (or every certain one) names an earlier step when the first one has this number."""
     for at, step in enumerate(steps):
         named = [Placeholder(one.step, one.step, 0) for one in step.dependencies]
-        named += [one for one in placeholders([step.instruction, step.arguments]) if one.certain]
+        named += [one for one in placeholders([step.instruction, step.arguments]) if one.certain or not certain]
         if any(one.number is None or not base <= one.number < base + at for one in named):
             return False
     return True

@@ -42,7 +42,17 @@ def parse(text: str) -> Parsed | None:
     if strict is not None:
         return strict
     found = max(parse_all(text), key=lambda one: one[1] - one[0], default=None)
-    return found[2] if found else _calls(text)
+    calls, spans = _calls(text)
+    if found is None or calls is None:
+        return found[2] if found else calls
+    inside = any(start < found[0] and found[1] <= stop for start, stop in spans)
+    # An argument of a call is not the plan, unless one call wraps it: `run([{"tool": ...}, ...])`.
+    return calls if inside and (len(spans) > 1 or not _holds_steps(found[2].value)) else found[2]
+
+
+def _holds_steps(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value
+    return any(isinstance(one, dict) or (isinstance(one, list) and _holds_steps(one)) for one in inner)
 
 
 def parse_call(text: str) -> BareCall | None:
@@ -97,9 +107,10 @@ def _next_container(text: str, at: int, stop: int) -> int | None:
     return None
 
 
-def _calls(text: str) -> Parsed | None:
-    """The calls of a text that is code and no value: one a line."""
+def _calls(text: str) -> tuple[Parsed | None, list[tuple[int, int]]]:
+    """The calls of a text that is code, one a line, and where each begins and ends."""
     found: list[BareCall] = []
+    spans: list[tuple[int, int]] = []
     repairs: list[Repair] = []
     at = 0
     for match in _CALL_LINE.finditer(text):
@@ -110,7 +121,8 @@ def _calls(text: str) -> Parsed | None:
         at = parser.at
         if isinstance(value, BareCall):
             found.append(value)
+            spans.append((match.start(1), parser.at))
             repairs += parser.repairs
     if not found:
-        return None
-    return Parsed(found, (Repair("hallucinated_code", 1), *dict.fromkeys(repairs)))
+        return None, spans
+    return Parsed(found, (Repair("hallucinated_code", 1), *dict.fromkeys(repairs))), spans

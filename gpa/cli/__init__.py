@@ -26,6 +26,7 @@ COMMANDS = {
     "export": ("gpa.cli.export", "Send a stored evaluation to an OpenTelemetry backend, as events on its spans."),
     "workflow": ("gpa.cli.workflow", "Compile workflows and users into every valid trajectory of tool calls."),
     "trajectory": ("gpa.cli.trajectory", "Compare traces with the gold trajectories of their users' workflows."),
+    "plan": ("gpa.cli.plan", "Judge plans before they are run: score, compare, refine, cover, narrow."),
     "horizon": ("gpa.cli.horizon", "Say how far ahead agents plan, and compare two sets of runs."),
     "agree": ("gpa.cli.agree", "Say how far scores agree with people, over samples, and between dimensions."),
     "split": ("gpa.cli.split", "Split gold by trace into a part to tune on and a part to measure on."),

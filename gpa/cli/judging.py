@@ -15,19 +15,7 @@ if TYPE_CHECKING:
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
 
-QUESTIONS = grouped(
-    "LLM judges",
-    option("--model", metavar="NAME", help="Let this model judge, as provider/name; without it, checks do."),
-    option(
-        "--mode",
-        type=click.Choice(["panel", "single"]),
-        help="panel: a request a dimension; single: one for all, about a seventh of the cost.  [default: panel]",
-    ),
-    option("--rubrics", metavar="DIR", help="Markdown rubrics that replace ours (TC.md) or add dimensions."),
-    option("--agent-notes", metavar="FILE", help="What the judges should know of the agent's architecture."),
-    option("--examples", metavar="FILE", help="Gold errors to show the judges as examples."),
-    option("--samples", type=click.IntRange(min=1), metavar="K", help="Verdicts per trace and judge.  [default: 1]"),
-    option("--with-checks", is_flag=True, help="Give the judges what the checks found, to confirm or reject."),
+MODEL = (
     option(
         "--redact/--no-redact",
         default=None,
@@ -44,9 +32,30 @@ QUESTIONS = grouped(
     ),
     option("--base-url", metavar="URL", help="Ask this server, in place of the provider's own."),
 )
-_MONEY = grouped(
-    "Cost and speed of LLM judges",
-    option("--dry-run", is_flag=True, help="Print requests, tokens and cost per judge; send nothing. Needs no key."),
+"""How a model is asked, whatever it is asked about."""
+
+QUESTIONS = grouped(
+    "LLM judges",
+    option("--model", metavar="NAME", help="Let this model judge, as provider/name; without it, checks do."),
+    option(
+        "--mode",
+        type=click.Choice(["panel", "single"]),
+        help="panel: a request a dimension; single: one for all, about a seventh of the cost.  [default: panel]",
+    ),
+    option("--rubrics", metavar="DIR", help="Markdown rubrics that replace ours (TC.md) or add dimensions."),
+    option("--agent-notes", metavar="FILE", help="What the judges should know of the agent's architecture."),
+    option("--examples", metavar="FILE", help="Gold errors to show the judges as examples."),
+    option("--samples", type=click.IntRange(min=1), metavar="K", help="Verdicts per trace and judge.  [default: 1]"),
+    option("--with-checks", is_flag=True, help="Give the judges what the checks found, to confirm or reject."),
+    option(
+        "--max-tools",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Tools of an agent to describe: the used ones, and the best for the goal.  [default: 40]",
+    ),
+    *MODEL,
+)
+SPENDING = (
     option(
         "--max-cost",
         type=click.FloatRange(min=0),
@@ -60,7 +69,13 @@ _MONEY = grouped(
     option("--no-cache", is_flag=True, help="Keep no answers, and ask again what was asked before."),
     option("--prices", metavar="FILE", help="TOML of prices, laid over the ones that come with gpa."),
 )
-_FILES = grouped(
+"""What asking may cost and how fast it goes."""
+_MONEY = grouped(
+    "Cost and speed of LLM judges",
+    option("--dry-run", is_flag=True, help="Print requests, tokens and cost per judge; send nothing. Needs no key."),
+    *SPENDING,
+)
+FILES = grouped(
     "Batches and files in place of live requests",
     option("--batch", is_flag=True, help="Message Batches: half the price. Can be stopped; the same command goes on."),
     option("--requests-to", metavar="FILE", help="Write the requests there as Message Batches lines; send nothing."),
@@ -75,7 +90,7 @@ _FILES = grouped(
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of LLM judges; they arrive as keyword arguments, None (or empty) where not given."""
-    decorated: Callable[..., Any] = QUESTIONS(_MONEY(_FILES(command)))
+    decorated: Callable[..., Any] = QUESTIONS(_MONEY(FILES(command)))
     return decorated
 
 

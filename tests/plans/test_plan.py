@@ -256,3 +256,17 @@ def test_identical_steps_are_one_node_of_the_plan_graph() -> None:
     assert plan.topology().nodes == 5
     merged = plan.merged()
     assert [(step.id, step.needs) for step in merged] == [("0", ()), ("2", ("0",)), ("4", ("2",))]
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("T2S([], 'Fetch')\nLLM('Answer (1)')", [("1", "T2S", ()), ("2", "LLM", ("1",))]),
+        ("search({'q': 1})", [("0", "search", ())]),
+        ("a({'q': 1})\nb({'x': {'y': '$0'}})", [("0", "a", ()), ("1", "b", ("0",))]),
+        ("run([{'tool': 'a'}, {'tool': 'b'}])", [("0", "a", ()), ("1", "b", ())]),
+    ],
+    ids=["an empty list", "an object", "nested objects", "one call around a plan"],
+)
+def test_an_argument_of_a_call_is_not_taken_for_the_plan(text: str, steps: list[tuple[str, str, Any]]) -> None:
+    assert [(step.id, step.tool, step.needs) for step in read_plan(text)] == steps
