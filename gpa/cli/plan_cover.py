@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from gpa.cli.by_reference import evaluated_by, print_found
 from gpa.cli.figures import forms, write_tables
 from gpa.cli.options import Grouped
-from gpa.cli.output import one_line, open_output, safe_json, visible
+from gpa.cli.output import one_line, visible
 from gpa.cli.plan_model import Opened, model_options, only_written, taken, with_model
 from gpa.cli.reading import Problems, size
 from gpa.errors import InputError, UsageError
@@ -112,7 +113,7 @@ def command(
       gpa plan cover plans.jsonl --tools tools.toml --requirements asked.json --gate
       gpa plan cover traces/ --tools tools.toml --types columns.json --model anthropic/claude-haiku-5-5
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from gpa.covering import CoverageJudge
+    from gpa.covering import DIMENSIONS, CoverageJudge
     from gpa.plans.capabilities import load_mapping, load_registry
     from gpa.plans.requirement_files import Known, load_columns, load_known
     from gpa.plans.review import Rules
@@ -138,7 +139,10 @@ def command(
     judge = CoverageJudge(
         lambda transcript: known.of(transcript.trace_id, transcript.goal), rules, _digest(files, asking, rules)
     )
-    evaluation = _evaluated(judge, inputs, problems, store, jsonl) if inputs.traces else None
+    evaluation = None
+    if inputs.traces:
+        traces = _transcripts(inputs, problems)
+        evaluation = evaluated_by(judge, DIMENSIONS, traces, look=judge.review, store=store, jsonl=jsonl)
     problems.close()
     covered, without = _covered(rows, known, rules, columns)
     results = _Results(evaluation, covered, without)
@@ -277,41 +281,6 @@ def _asked(row: PlanRow, known: Known, rules: Rules, columns: tuple[Column, ...]
     return own or known.of(row.id, row.query)
 
 
-def _evaluated(
-    judge: CoverageJudge, inputs: _Inputs, problems: Problems, store: str | None, jsonl: str | None
-) -> Evaluation:
-    from contextlib import ExitStack
-
-    from gpa.cli.progress import reporting
-    from gpa.covering import DIMENSIONS
-    from gpa.evaluation import evaluated
-    from gpa.judges.result_lines import result_line
-    from gpa.workload import Run
-
-    run = Run((judge,), DIMENSIONS, concurrency=1)
-    with ExitStack() as stack:
-        if store is not None:
-            from gpa.store import open_store
-
-            run.store = stack.enter_context(open_store(store))
-        lines = stack.enter_context(open_output(jsonl)) if jsonl is not None else None
-        reporter = stack.enter_context(reporting())
-
-        def progress(done: Any) -> None:
-            reporter.trace(done)
-            if lines is not None:
-                lines.writelines(safe_json(result_line(result).decode()) for result in done.results)
-
-        def reviewed() -> Iterator[Transcript]:
-            # What the store has is not judged again, but the tables are over every trace.
-            for transcript in _transcripts(inputs, problems):
-                if store is not None:
-                    judge.review(transcript)
-                yield transcript
-
-        return asyncio.run(evaluated(reviewed(), run, progress))
-
-
 def _show(judge: CoverageJudge, results: _Results, options: dict[str, Any]) -> None:
     from gpa.covering import NOT_KNOWN, details, plain, tables, to_mend
 
@@ -341,11 +310,7 @@ def _show(judge: CoverageJudge, results: _Results, options: dict[str, Any]) -> N
         click.echo(f"\n... and {len(mend) - SHOWN} more to mend; --json has all")
     if results.evaluation is None:
         return
-    found = results.evaluation.worst(SHOWN)
-    for one in found:
-        where = f"{one.trace_id} {'/'.join(one.dimensions)} {one.finding.severity}"
-        spans = " ".join(one.finding.span_ids) or "no span"
-        click.echo(f"\n{visible(where)} at {visible(spans)}\n  {one_line(one.finding.problem, 300)}")
+    print_found(results.evaluation.worst(SHOWN))
 
 
 def _knows(one: Review) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from gpa.cli.by_reference import evaluated_by, print_found
 from gpa.cli.figures import forms, write_tables
-from gpa.cli.output import one_line, open_output, safe_json, visible
+from gpa.cli.output import one_line, visible
 from gpa.cli.reading import Problems, size
 from gpa.errors import InputError, UsageError
 
@@ -111,7 +111,7 @@ def command(
     if outputs is not None:
         _printed(outputs, expected, options)
         ctx.exit(2 if said else 0)
-    from gpa.trajectories import TrajectoryJudge
+    from gpa.trajectories import DIMENSIONS, TrajectoryJudge
 
     keys: dict[str, str] = {}
     files = [name for name in (*workflows, users, external, gold) if name]
@@ -119,7 +119,8 @@ def command(
         _lookup(expected, keys, match_by), _digest(files, f"{id_field} {values}"), frozenset(ignore)
     )
     problems = Problems()
-    evaluation = _evaluated(judge, _traces(paths, keys, match_by, max_bytes, problems), store, jsonl)
+    traces = _traces(paths, keys, match_by, max_bytes, problems)
+    evaluation = evaluated_by(judge, DIMENSIONS, traces, look=judge.compare, store=store, jsonl=jsonl)
     problems.close()
     if not evaluation.results:
         raise InputError(f"no trace in {', '.join(paths)}")
@@ -239,40 +240,6 @@ def _digest(files: Iterable[str], settings: str) -> str:
     return digest.hexdigest()
 
 
-def _evaluated(judge: TrajectoryJudge, transcripts: Iterable[Any], store: str | None, jsonl: str | None) -> Evaluation:
-    from contextlib import ExitStack
-
-    from gpa.cli.progress import reporting
-    from gpa.evaluation import evaluated
-    from gpa.judges.result_lines import result_line
-    from gpa.trajectories import DIMENSIONS
-    from gpa.workload import Run
-
-    run = Run((judge,), DIMENSIONS, concurrency=1)
-    with ExitStack() as stack:
-        if store is not None:
-            from gpa.store import open_store
-
-            run.store = stack.enter_context(open_store(store))
-        lines = stack.enter_context(open_output(jsonl)) if jsonl is not None else None
-        reporter = stack.enter_context(reporting())
-
-        def progress(done: Any) -> None:
-            reporter.trace(done)
-            if lines is not None:
-                lines.writelines(safe_json(result_line(result).decode()) for result in done.results)
-
-        # What the store has is not judged again, but the tables are over every trace.
-        seen = _compared_first(judge, transcripts) if store is not None else transcripts
-        return asyncio.run(evaluated(seen, run, progress))
-
-
-def _compared_first(judge: TrajectoryJudge, transcripts: Iterable[Any]) -> Iterator[Any]:
-    for transcript in transcripts:
-        judge.compare(transcript)
-        yield transcript
-
-
 def _show(judge: TrajectoryJudge, evaluation: Evaluation, options: dict[str, Any]) -> None:
     from gpa.trajectories import details, tables
 
@@ -285,10 +252,7 @@ def _show(judge: TrajectoryJudge, evaluation: Evaluation, options: dict[str, Any
     if not (options["as_json"] or options["markdown"] or options["csv"] or options["output"]):
         found = evaluation.worst(SHOWN)
         total = sum(len(one.differences) for one in judge.compared.values())
-        for one in found:
-            spans = " ".join(one.finding.span_ids) or "no span"
-            where = f"{one.trace_id} {'/'.join(one.dimensions)} {one.finding.severity}"
-            click.echo(f"\n{visible(where)} at {visible(spans)}\n  {one_line(one.finding.problem, 300)}")
+        print_found(found)
         if total > len(found):
             click.echo(f"\n{len(found)} findings shown of {total} differences; --json and --jsonl have all.")
 
