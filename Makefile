@@ -62,7 +62,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 # The JavaScript that tests use (an OTLP exporter, axe-core). Without npm those tests are skipped and say so.
 $(VENV)/.node: $(VENV)/.dev tests/js/package.json
 	@npm install --prefix tests/js --no-package-lock --no-audit --no-fund --silent \
-	    --fetch-retries=2 --fetch-timeout=30000 \
+	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=2000 --fetch-timeout=30000 \
 	    || echo "npm could not install what tests/js/package.json names: tests that need it are skipped" >&2
 	@touch $@
 
