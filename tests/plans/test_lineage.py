@@ -214,9 +214,7 @@ def test_what_is_no_plan_is_said_and_no_version(text: str, why: str) -> None:
 
 @pytest.mark.skipif(not TRAIL.is_dir(), reason="the recordings are not here")
 def test_real_agents_that_replan_have_lineages() -> None:
-    path = TRAIL / "14be0e98b825d2da5665e2e10f6cc927.json"
-    (trace,) = read_traces([str(path)])
-    found = replans(transcribe(trace), PALETTE)
+    found = [one for trace in read_traces([str(TRAIL)]) for one in replans(transcribe(trace), PALETTE)]
     assert max(len(one.versions) for one in found) > 2
-    assert all(len(one.lineage.revisions) == len(one.versions) - 1 for one in found)
+    assert all(len(one.lineage.revisions) == len(one.versions) - 1 for one in found if one.versions)
     assert not [one.unread for one in found if one.unread]
