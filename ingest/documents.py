@@ -7,6 +7,7 @@ Memory follows the longest document. What is no JSON is reported by line and ski
 from __future__ import annotations
 
 import codecs
+import gc
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -14,7 +15,6 @@ from itertools import chain
 from typing import Any
 
 import msgspec
-import orjson
 
 from gpa.errors import FormatError
 from gpa.ingest.cut_off import whole_part
@@ -28,7 +28,9 @@ _NO_DOCUMENT = "expected a JSON object or array"
 CUT_OFF = "the document is cut off"
 
 _decode = msgspec.json.Decoder().decode
-"""Of a document that is a whole piece of text: a fifth faster than orjson on the long texts of an agent's trace."""
+"""A fifth faster than orjson on the long texts of an agent's trace, and exact for integers of any length."""
+_UNREADABLE = (ValueError, RecursionError)
+"""What `_load` raises: no JSON, or nested too deeply for it."""
 _COLUMN_ZERO = re.compile(rb"\n[\[\]{}]")
 # The look-ahead: before Python 3.11.4 a possessive group that fails half-way loses its place (gh-100061).
 _TOKEN = re.compile(rb'"(?:[^"\\\n]++|(?=\\[^\n])(?s:..))*+"|[\[\]{}"]|\n(?=[\[{])')
@@ -66,8 +68,8 @@ def read_documents(chunks: Iterator[bytes], *, max_bytes: int, report: Report) -
     line = 1
     if first[:1] in (b"{", b"[") and len(first) <= max_bytes:
         try:
-            value = _decode(first)
-        except (ValueError, RecursionError):
+            value = _load(first)
+        except _UNREADABLE:
             chunks = chain((first,), chunks)  # several documents, or one that only the careful way below can read
         else:
             yield line, value
@@ -82,8 +84,8 @@ def read_documents(chunks: Iterator[bytes], *, max_bytes: int, report: Report) -
     while text.to_next_line():
         end = text.line_end()
         try:
-            value = orjson.loads(text.buffer[text.position : end])
-        except orjson.JSONDecodeError:
+            value = _load(text.buffer[text.position : end])
+        except _UNREADABLE:
             if not text.skip_separators():
                 yield from _slow(text, report)
         else:
@@ -92,6 +94,21 @@ def read_documents(chunks: Iterator[bytes], *, max_bytes: int, report: Report) -
             text.position = end
     if text.fault:
         raise text.fault
+
+
+def _load(data: bytes | memoryview) -> Any:
+    """The value of one JSON document.
+
+    Python's collector waits meanwhile: decoding makes no cycles, yet looking for them among the growing number of
+    values takes two thirds of the time of a large document, and more the larger it is.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _decode(data)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _slow(text: _Text, report: Report) -> Iterator[tuple[int, Any]]:
@@ -124,8 +141,8 @@ def _before_cut(text: _Text, broken: _BrokenError) -> Iterator[Any]:
     whole = whole_part(text.buffer[text.position : broken.until]) if str(broken).startswith(CUT_OFF) else None
     if whole is not None:
         try:
-            yield orjson.loads(whole)
-        except orjson.JSONDecodeError:
+            yield _load(whole)
+        except _UNREADABLE:
             return
 
 
@@ -163,8 +180,8 @@ def _pretty(text: _Text) -> tuple[int, Any] | None:
                     return None
                 continue
             try:
-                return end, orjson.loads(memoryview(text.buffer)[text.position : end])
-            except orjson.JSONDecodeError:
+                return end, _load(memoryview(text.buffer)[text.position : end])
+            except _UNREADABLE:
                 return None
         at = len(text.buffer) - 1 - text.position
         if not text.grow():
@@ -179,8 +196,8 @@ def _only_document(text: _Text) -> tuple[int, Any] | None:
         pass
     if text.at_end:
         try:
-            return len(text.buffer), orjson.loads(memoryview(text.buffer)[text.position :])
-        except orjson.JSONDecodeError:
+            return len(text.buffer), _load(memoryview(text.buffer)[text.position :])
+        except _UNREADABLE:
             pass
     return None
 
@@ -222,15 +239,15 @@ class _Brackets:
 
 
 def _parse(text: _Text, end: int, report: Report) -> Any:
-    """The value of the document up to `end`, which orjson may refuse: NaN and Infinity, invalid UTF-8, lone surrogates.
+    """The value of the document up to `end`; NaN, invalid UTF-8 and lone surrogates, which the decoder refuses, too.
 
     Raises:
         _BrokenError: it is not JSON, or nested too deeply.
     """
     data, line = text.buffer[text.position : end], text.line
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return _load(data)
+    except _UNREADABLE:
         pass
     try:
         decoded = data.decode()
@@ -277,8 +294,8 @@ def _salvaged(text: _Text, until: int) -> Iterator[tuple[int, Any]]:
             if not until:
                 return
             try:
-                value = orjson.loads(text.buffer[text.position : text.line_end()].rstrip(_SEPARATORS))
-            except orjson.JSONDecodeError:
+                value = _load(text.buffer[text.position : text.line_end()].rstrip(_SEPARATORS))
+            except _UNREADABLE:
                 pass
             else:
                 yield text.line, value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ LAYOUTS: dict[str, tuple[str, list[tuple[int, Any]]]] = {
     "closed at the end of a line": ('[1,\n 2]\n{"a":1}', [(1, [1, 2]), (3, A)]),
     "scalars": ('1\n"x"\nnull', [(1, 1), (2, "x"), (3, None)]),
     "infinities": ('{"a":[Infinity,-Infinity]}', [(1, {"a": [math.inf, -math.inf]})]),
+    "integers beyond 64 bits": (f'{{"n":{2**80}}}\n[{-(2**80)}]', [(1, {"n": 2**80}), (2, [-(2**80)])]),
+    "one document with a long integer": (f'{{"n":{2**80}}}', [(1, {"n": 2**80})]),
     "control characters in a text": ('{"a":"x\x01y"}', [(1, {"a": "x\x01y"})]),
 }
 
@@ -60,6 +63,18 @@ LAYOUTS: dict[str, tuple[str, list[tuple[int, Any]]]] = {
 @pytest.mark.parametrize(("text", "expected"), LAYOUTS.values(), ids=LAYOUTS)
 def test_every_layout_gives_its_documents(text: str, expected: list[tuple[int, Any]], size: int) -> None:
     assert read(text.encode(), size) == (expected, [])
+
+
+@pytest.mark.parametrize("text", ['{"a":1}', "{broken", "[" * 100_000], ids=["whole", "broken", "too deep"])
+@pytest.mark.parametrize("collects", [True, False])
+def test_python_s_collector_is_left_as_it_was(text: str, collects: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        read(text.encode())
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_not_a_number_is_read() -> None:
