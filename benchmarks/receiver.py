@@ -30,32 +30,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 MARK = b"benchmrk"
 """First half of every trace id in the template; each request has its own in its place."""
-WORDS = [
-    "the",
-    "agent",
-    "searched",
-    "for",
-    "a",
-    "flight",
-    "and",
-    "compared",
-    "prices",
-    "before",
-    "it",
-    "booked",
-    "one",
-    "of",
-    "them",
-    "for",
-    "the",
-    "user",
-]
+WORDS = "the agent searched for a flight and compared prices before it booked one of them for the user"
 Send = Callable[[bytes], Awaitable[None]]
 
 
 def template(spans: int, traces: int, span_bytes: int) -> bytes:
     """A request of so many spans in so many traces, roots last, as SDKs send them: when they end."""
-    words = random.Random(7)
+    words, vocabulary = random.Random(7), WORDS.split()
     request = ExportTraceServiceRequest()
     held = request.resource_spans.add()
     for key, value in (("service.name", "agent"), ("telemetry.sdk.language", "python")):
@@ -83,7 +64,7 @@ def template(spans: int, traces: int, span_bytes: int) -> bytes:
         for key in ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "server.port"):
             span.attributes.add(key=key).value.int_value = words.randrange(1000)
         room = max(0, span_bytes - span.ByteSize())
-        text = " ".join(words.choice(WORDS) for _ in range(room // 5))[:room]
+        text = " ".join(words.choice(vocabulary) for _ in range(room // 5))[:room]
         messages = [{"role": "user", "parts": [{"type": "text", "content": text}]}]
         span.attributes.add(key="gen_ai.input.messages").value.string_value = json.dumps(messages)
     return request.SerializeToString()
@@ -189,11 +170,12 @@ def measure(transport: str, body: bytes, spans: int, seconds: float, senders: in
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdin
             assert server.stdout
-            at = json.loads(server.stdout.readline())[transport]
+            asked, answers = server.stdin, server.stdout
+            at = json.loads(answers.readline())[transport]
 
             def figures() -> Any:
-                print(file=server.stdin, flush=True)
-                return json.loads(server.stdout.readline())  # type: ignore[union-attr]
+                print(file=asked, flush=True)
+                return json.loads(answers.readline())
 
             make = grpc_sender if transport == "grpc" else http_sender
             asyncio.run(flood(make, at, body, 1.0, senders))  # warm
@@ -202,7 +184,7 @@ def measure(transport: str, body: bytes, spans: int, seconds: float, senders: in
             taken = asyncio.run(flood(make, at, body, seconds, senders))
             elapsed = time.perf_counter() - started
             after, own = figures(), time.process_time() - own
-            server.stdin.close()
+            asked.close()
     count, rate = len(taken) * spans, len(taken) * spans / elapsed
     cuts = [cut * 1000 for cut in statistics.quantiles(taken, n=100)]
     cpu = after["cpu_s"] - before["cpu_s"]

@@ -11,6 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gpa.ingest.spans import LogRecord, Span
+
 Reason = Literal["whole", "quiet", "old", "full"]
 """Why a trace counts as complete: nothing is missing, nothing came for long, it is open for too long, it is over a
 limit on its size."""
@@ -18,6 +20,8 @@ limit on its size."""
 OWN_SCOPE = "gpa.telemetry"
 """Instrumentation scope of what this program sends: its verdicts are no input, or it would judge its own judgements."""
 
+_OWN_ATTRIBUTE = "gpa.evaluator.name"
+"""On each log record of ours: those are read without their scope."""
 _SECOND = 1_000_000_000
 
 
@@ -45,6 +49,13 @@ class Patience(Struct, frozen=True):
     def max_age_ns(self) -> int:
         """`max_age_s` in nanoseconds."""
         return int(self.max_age_s * _SECOND)
+
+
+def is_own(item: Span | LogRecord) -> bool:
+    """Whether this program has sent it, perhaps to the same collector."""
+    if isinstance(item, Span):
+        return item.scope.name == OWN_SCOPE
+    return _OWN_ATTRIBUTE in item.event.attributes
 
 
 def completed(patience: Patience, *, whole: bool, full: bool, silent_ns: int, age_ns: int) -> Reason | None:

@@ -71,11 +71,11 @@ class Tail:
                 self.restarts += 1
                 self._offset, self._pending, self._head = 0, b"", b""
             data = os.pread(self._fd, PIECE_BYTES, self._offset)
+            if not data:
+                return self._at_end()
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
-        if data:
-            return self._take(data)
-        return self._at_end()
+        return self._take(data)
 
     @property
     def position(self) -> Position | None:
@@ -137,7 +137,7 @@ class Tail:
 
     def _open(self) -> bool:
         """Open what is to be read next; whether there is anything."""
-        position, self._wanted = self._wanted, None
+        position = self._wanted
         for path in (self.path, *self._rotated(position)):
             try:
                 fd = os.open(path, os.O_RDONLY)
@@ -148,13 +148,14 @@ class Tail:
             if position is not None and identity != (position.device, position.inode):
                 os.close(fd)
                 continue
-            self._fd, self._identity, self._quiet = fd, identity, 0
+            self._fd, self._identity, self._quiet, self._wanted = fd, identity, 0, None
             self._offset, self._head = (position.offset, position.head) if position else (0, b"")
             self._pending = b""
             return True
         if position is None:
             return False
-        return self._open()  # the file that was left is gone: begin with the one that is there
+        self._wanted = None  # the file that was left is gone: begin with the one that is there
+        return self._open()
 
     def _rotated(self, position: Position | None) -> list[Path]:
         """Where the file that was left may be by now: the Collector renames `traces.json` to `traces-TIME.json`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 
@@ -55,8 +56,9 @@ class Commands(Lazy):
             # as Python does by default, takes a quarter of the time.
             gc.set_threshold(100_000, 50, 50)
             for stream in (sys.stdout, sys.stderr):
-                # A terminal or a file of another encoding shows an escape where it lacks a character.
-                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+                if isinstance(stream, io.TextIOWrapper):
+                    # A terminal or a file of another encoding shows an escape where it lacks a character.
+                    stream.reconfigure(errors="backslashreplace")
             super().invoke(ctx)
             sys.stdout.flush()
         except GpaError as error:

@@ -13,7 +13,7 @@ import click
 
 from gpa.cli.options import grouped, option
 from gpa.cli.output import one_line, open_output, safe_json, visible
-from gpa.cli.serve import say
+from gpa.cli.serve import SILENCES, say
 from gpa.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,20 +25,7 @@ if TYPE_CHECKING:
 follow_options = grouped(
     "A file that is still written",
     option("--follow", is_flag=True, help="Go on with what is added to PATH (OTLP lines), and with its successor."),
-    option(
-        "--quiet",
-        "quiet_s",
-        type=click.FloatRange(min=0),
-        metavar="S",
-        help="A whole trace is complete after so many seconds without a span.  [default: 10]",
-    ),
-    option(
-        "--patience",
-        "patience_s",
-        type=click.FloatRange(min=0),
-        metavar="S",
-        help="One that lacks its root or a parent.  [default: 900]",
-    ),
+    *SILENCES,
 )
 
 

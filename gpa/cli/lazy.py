@@ -19,11 +19,11 @@ class Lazy(click.Group):
         super().__init__(*args, **kwargs)
         self.lines = lines
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         """The names in the order of the lines: the most used first."""
         return list(self.lines)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now, or None."""
         if cmd_name not in self.lines:
             return None
@@ -31,7 +31,7 @@ class Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lines without importing any command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in self.lines.items()])

@@ -16,7 +16,6 @@ from gpa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from gpa.ingest.receiver import Tls
-    from gpa.live.policy import Policy
     from gpa.live.settings import Evaluating
     from gpa.telemetry.sending import Endpoint
 
@@ -37,22 +36,19 @@ class When(click.ParamType[str]):
         return found
 
 
-patience_options = grouped(
+def _silence(name: str, about: str) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """An option for seconds without a span."""
+    return option(f"--{name}", f"{name}_s", type=click.FloatRange(min=0), metavar="S", help=f"Seconds without {about}")
+
+
+SILENCES = (
+    _silence("quiet", "a span when the root is in and no parent is missing.  [default: 10]"),
+    _silence("patience", "a span otherwise: longer than the longest silent tool call.  [default: 900]"),
+)
+"""When a trace counts as complete; the same for a receiver and for a file that is followed."""
+_PATIENCE = grouped(
     "When a trace is complete",
-    option(
-        "--quiet",
-        "quiet_s",
-        type=click.FloatRange(min=0),
-        metavar="S",
-        help="Seconds without a span when the root is in and no parent is missing.  [default: 10]",
-    ),
-    option(
-        "--patience",
-        "patience_s",
-        type=click.FloatRange(min=0),
-        metavar="S",
-        help="Seconds without a span otherwise: longer than the longest silent tool call.  [default: 900]",
-    ),
+    *SILENCES,
     option(
         "--max-age", "max_age_s", type=POSITIVE, metavar="S", help="Seconds a trace may stay open.  [default: 21600]"
     ),
@@ -64,7 +60,7 @@ patience_options = grouped(
         help="Hours the spans of evaluated traces are kept, for late ones to join.  [default: 24]",
     ),
 )
-sending_options = grouped(
+_SENDING = grouped(
     "Back to OpenTelemetry",
     option("--otlp", metavar="URL", help="Send verdicts and findings there as gen_ai.evaluation.result events."),
     option(
@@ -121,11 +117,11 @@ _POLICY = grouped(
 @click.option("--drain", "drain_s", type=click.FloatRange(min=0), metavar="S", default=10.0, show_default=True,
               help="Seconds to finish in when stopped; what is left is done after the next start.")  # fmt: skip
 @_LISTENING
-@patience_options
+@_PATIENCE
 @_CHECKS
 @QUESTIONS
 @_POLICY
-@sending_options
+@_SENDING
 def command(
     *,
     http: str,
@@ -242,25 +238,18 @@ def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
 def _judges(options: dict[str, Any]) -> dict[str, Any]:
     """Model, policy and judging; of no model when none is named."""
     model = options.pop("model")
-    policy = _policy({name: options.pop(name) for name in ("sample_rate", "when")}, model)
+    policy = {name: options.pop(name) for name in ("sample_rate", "when")}
     if model is None or model == "checks":
-        refuse_without_model(options)
+        refuse_without_model(policy | options)
         return {}
+    from gpa.live.policy import Policy
+
     return {
         "model": model,
-        "policy": policy,
+        "policy": Policy(**{name: value for name, value in policy.items() if value is not None}),
         "judging": judging_of(options),
         "redact": options.get("redact"),
     }
-
-
-def _policy(options: dict[str, Any], model: str | None) -> Policy:
-    from gpa.live.policy import Policy
-
-    given = {name: value for name, value in options.items() if value is not None}
-    if model is None or model == "checks":
-        refuse_without_model(given)
-    return Policy(**given)
 
 
 def _tokens(path: str | None) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class Checked(NamedTuple):
 
 
 class Assessor:
-    """Runs the checks; use it as a context manager."""
+    """Runs the checks; `close` it."""
 
     def __init__(
         self,

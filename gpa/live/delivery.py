@@ -80,7 +80,7 @@ class Delivery:
             self._thread.join(timeout_s)
         try:
             return self._store.waiting()
-        except StoreError:
+        except StoreError:  # it is away, and the next start sends whatever there is
             return 0
 
     def step(self) -> bool:
@@ -89,26 +89,27 @@ class Delivery:
         if not batch:
             self._failed.clear()
             return False
-        events = self._events(batch)
-        if self._sender.send(events):
-            self._store.announced(line.number for line in batch)
-            self.sent += len(events)
-            self._got_through()
-            return True
-        self._failures += 1
-        if self._sender.why != self.why and not self._stop.is_set():
-            _log.warning("%s: %s; tried again until it is taken", self._sender.endpoint, self._sender.why)
-        self.why = self._sender.why
-        if len(batch) == 1:
-            self._failed.add(batch[0].number)
-        return False
+        events: list[Event] = []
+        try:
+            events = self._events(batch)
+            why = "" if self._sender.send(events) else self._sender.why
+        except Exception as error:  # noqa: BLE001 - what cannot be read or sent must not hold up the others
+            why = str(error) or type(error).__name__
+            if not isinstance(error, StoreError) and why != self.why:
+                _log.exception("%d evaluations could not be sent", len(batch))
+        if why:
+            self._not_sent(batch, why)
+            return False
+        self._store.announced(line.number for line in batch)
+        self.sent += len(events)
+        self._got_through()
+        return True
 
     def _next(self) -> list[_Waiting]:
         """The next lines to send: those that have not failed yet, one by one after a failure."""
         size = 1 if self._failures else BATCH
-        after = 0
         while True:
-            lines = [_Waiting(*line) for line in self._store.to_announce(BATCH + len(self._failed), after=after)]
+            lines = [_Waiting(*line) for line in self._store.to_announce(BATCH + len(self._failed))]
             found = [line for line in lines if line.number not in self._failed][:size]
             if found or not self._failed:
                 return found
@@ -122,6 +123,14 @@ class Delivery:
         for kept in self._store.kept(list(models), whole=True, superseded=True):
             events += events_of_kept(kept, models[kept.transcript_hash], names=self._names, clean=self._clean)
         return events
+
+    def _not_sent(self, batch: Sequence[_Waiting], why: str) -> None:
+        self._failures += 1
+        if why != self.why and not self._stop.is_set():
+            _log.warning("%s: %s; tried again until it is taken", self._sender.endpoint, why)
+        self.why = why
+        if len(batch) == 1:
+            self._failed.add(batch[0].number)
 
     def _got_through(self) -> None:
         if self._failures and self.why:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
 from gpa.errors import InputError, SpoolError
+from gpa.ingest.completion import is_own
 from gpa.ingest.files import read_piece
 from gpa.ingest.follow import Position, Tail
 from gpa.ingest.problems import OnProblem, Problem
-from gpa.ingest.spans import LogRecord, Span
 from gpa.live.evaluating import Evaluated
 from gpa.live.serving import Live, opened, stopping, until
 from gpa.live.settings import Evaluating
-from gpa.telemetry.sending import SCOPE
 
 POLL_S = 0.5
 RETRY_S = 2.0
@@ -83,27 +81,18 @@ def _move(tail: Tail, live: Live, kept: Positions, stop: asyncio.Event, on_probl
     data = tail.read()
     if not data:
         return False
-    batch = batch_of(without_own(read_piece(data, str(tail.path), on_problem=on_problem)))
+    items = read_piece(data, str(tail.path), on_problem=on_problem)
+    batch = batch_of(item for item in items if not is_own(item))
     while not stop.is_set():
         try:
             live.spool.append(batch)
-        except SpoolError as error:  # full, or the database is away: the file waits
-            on_problem(Problem(str(tail.path), f"waits: {error}", fatal=False))
+        except (SpoolError, TimeoutError) as error:  # full, slow, or the database is away: the file waits
+            on_problem(Problem(str(tail.path), f"waits: {str(error) or 'the spool does not answer'}", fatal=False))
             time.sleep(RETRY_S)
         else:
             kept.keep(str(tail.path), tail.position)
             return True
     return False
-
-
-def without_own(items: Iterable[Span | LogRecord]) -> Iterator[Span | LogRecord]:
-    """The items without what this program has sent to the same collector: it is no agent."""
-    for item in items:
-        if isinstance(item, Span):
-            if item.scope.name != SCOPE:
-                yield item
-        elif "gpa.evaluator.name" not in item.event.attributes:
-            yield item
 
 
 class Positions:
@@ -130,7 +119,7 @@ class Positions:
         new = self._path.with_name(f"{self._path.name}.new")
         try:
             new.write_bytes(msgspec.json.encode(self._positions))
-            os.replace(new, self._path)  # noqa: PTH105 - whole or not at all
+            new.replace(self._path)  # whole or not at all
         except OSError as error:
             raise InputError(f"{self._path}: cannot be written: {error.strerror}") from error
 

@@ -92,9 +92,13 @@ class Live:
             if spending.refused:
                 notices.append("Today's --max-cost is spent: until midnight (UTC) only the checks judge.")
         if self.delivery is not None:
-            waiting = self._waiting()
+            try:
+                waiting = f"{self.store.waiting():,}"
+            except StoreError as error:
+                waiting = "?"
+                notices.append(f"The store is away: {error}")
             more = f"{self.delivery.given_up:,} given up" if self.delivery.given_up else ""
-            facts.append(Fact("to be sent", f"{waiting:,}", more, warn=bool(self.delivery.given_up)))
+            facts.append(Fact("to be sent", waiting, more, warn=bool(self.delivery.given_up)))
             if self.delivery.why:
                 notices.append(
                     f"The backend does not take events: {self.delivery.why.rstrip('.')}. They are kept and sent later."
@@ -104,13 +108,6 @@ class Live:
                 f"{counts.postponed:,} times a trace was put back, the last time because of {counts.last_error}"
             )
         return Moment(tuple(facts), tuple(notices))
-
-    def _waiting(self) -> int:
-        assert self.delivery is not None
-        try:
-            return self.store.waiting()
-        except StoreError:
-            return 0
 
 
 @asynccontextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +23,8 @@ WORST = 5
 MAX_TOKENS = 60_000
 """Of a transcript on its page."""
 
+_FRESH_S = 10.0
+"""After which others that share the store may have written to it."""
 _STEP = re.compile(r"^\[(s\d+)\] ", re.MULTILINE)
 
 
@@ -211,7 +215,7 @@ def trace_of(store: Store, trace_id: str, *, names: Mapping[str, str]) -> TraceP
         if kept.transcript is None
         else {span_id: step.label for step in kept.transcript.steps for span_id in step.span_ids}
     )
-    worst = Evaluation(kept.results).worst(len(kept.results) * 1000)
+    worst = Evaluation(kept.results).worst(sys.maxsize)
     cited = {labels[span_id] for one in worst for span_id in one.finding.span_ids if span_id in labels}
     text = "" if kept.transcript is None else kept.transcript.render(MAX_TOKENS)
     return TracePage(
@@ -249,20 +253,21 @@ def trace_of(store: Store, trace_id: str, *, names: Mapping[str, str]) -> TraceP
 
 
 class Cached:
-    """The traces on the page, read from the store again only when something is new: many may be watching."""
+    """The traces on the page, read from the store again when something is new, or may be: many may be watching."""
 
     def __init__(self, store: Store, version: Callable[[], int]) -> None:
         self._store, self._version = store, version
         self._at: int | None = None
+        self._read_s = 0.0
         self._kept: list[Kept] = []
 
     def __call__(self) -> list[Kept]:
         """The latest first."""
-        version = self._version()
-        if version != self._at:
+        version, now = self._version(), time.monotonic()
+        if version != self._at or now - self._read_s > _FRESH_S:
             with suppress(StoreError):  # it is away: what was there is shown until it is back
                 self._kept = self._store.newest(SHOWN)
-                self._at = version
+                self._at, self._read_s = version, now
         return self._kept
 
 
@@ -298,7 +303,7 @@ def _score(row: Summary, counts: Counter[tuple[str, int]]) -> Score:
 def _row(kept: Kept, codes: Sequence[str]) -> Row:
     deciding = {result.judge: result for result in _deciding(kept.results)}
     cells = [_cell(deciding[code]) if code in deciding else Cell("", "score-na", "") for code in codes]
-    findings = Evaluation(kept.results).worst(len(kept.results) * 1000)
+    findings = Evaluation(kept.results).worst(sys.maxsize)
     cost = sum(result.cost_usd or 0.0 for result in kept.results)
     return Row(
         kept.transcript_hash,

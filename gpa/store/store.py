@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+import msgspec
 import orjson
 import sqlalchemy as sa
 from pydantic import ValidationError
@@ -146,7 +148,8 @@ class Store:
             revision = newest.revision + 1
         row = {name: trace[name] for name in ("trace_id", "transcript_hash", "created")}
         row |= {"revision": revision, "session": sound(arrival.session)}
-        connection.execute(insert(ARRIVALS).on_conflict_do_nothing(), row)
+        # Another receiver that writes the same revision at this moment makes this one fail and be done again.
+        connection.execute(insert(ARRIVALS), row)
 
     def results(self) -> Iterator[AnyResult]:
         """Every result of the newest revision of each trace, in the order they were first written."""
@@ -162,7 +165,7 @@ class Store:
         if self._has_arrivals:
             query = query.where(TRACES.c.transcript_hash.not_in(superseded_hashes()))
         for row in self._rows(query):
-            yield unpacked(row.transcript)
+            yield _transcript(row.transcript, self._name)
 
     def kept(
         self,
@@ -212,7 +215,7 @@ class Store:
                 row.created,
                 *revisions.get(row.transcript_hash, (0, "")),
                 tuple(judged.get(row.transcript_hash, ())),
-                unpacked(row.transcript) if whole and row.transcript is not None else None,
+                _transcript(row.transcript, self._name) if whole and row.transcript is not None else None,
             )
             for row in self._rows(traces)
         ]
@@ -247,9 +250,9 @@ class Store:
         query = sa.select(RESULTS).where(RESULTS.c.created >= since, RESULTS.c.model != "checks")
         return sum(_decoded(row, self._name).cost_usd or 0.0 for row in self._rows(query))
 
-    def to_announce(self, limit: int, *, after: int = 0) -> list[tuple[int, str, str]]:
+    def to_announce(self, limit: int) -> list[tuple[int, str, str]]:
         """What has still to be sent to a backend, oldest first: number, transcript hash, model."""
-        query = sa.select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(limit)
+        query = sa.select(OUTBOX).order_by(OUTBOX.c.id).limit(limit)
         return [(row.id, row.transcript_hash, row.model) for row in self._rows(query)]
 
     def waiting(self) -> int:
@@ -278,6 +281,13 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._engine.dispose()
+
+
+def _transcript(data: bytes, name: str) -> Transcript:
+    try:
+        return unpacked(data)
+    except (zlib.error, msgspec.MsgspecError) as error:
+        raise StoreError(f"{name}: a transcript cannot be read: {error}") from error
 
 
 def _decoded(row: sa.Row[Any], name: str) -> AnyResult:

@@ -46,8 +46,8 @@ class Endpoint:
         Raises:
             UsageError: it is no such URL, or the protocol is unknown.
         """
-        parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
             host, port = parts.hostname, parts.port
         except ValueError as error:
             raise UsageError(
@@ -63,7 +63,7 @@ class Endpoint:
         if self.protocol != "grpc" and not path.endswith(_LOGS_PATH):
             path += _LOGS_PATH
         self.url = urlunsplit((parts.scheme, parts.netloc, "" if self.protocol == "grpc" else path, parts.query, ""))
-        self._shown = f"{parts.scheme}://{host}{f':{port}' if port else ''} ({self.protocol})"
+        self._shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]} ({self.protocol})"
 
     def base(self, signal: str) -> str:
         """The URL for another signal (`traces`, `metrics`) of the same backend."""
@@ -99,7 +99,7 @@ class Sender:
         """Give up what is being sent, from any thread, and take no more."""
         if not self._stopped:
             self._stopped = True
-            self._exporter.shutdown()  # type: ignore[no-untyped-call]
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # the SDK's
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def opened(endpoint: Endpoint, *, timeout_s: float = TIMEOUT_S) -> Iterator[Send
         UsageError: the extra `otel` is not installed.
     """
     try:
-        import opentelemetry.sdk._logs  # noqa: F401
+        import opentelemetry.sdk._logs  # noqa: F401 - is it there?
     except ImportError as error:
         raise UsageError("--otlp needs the OpenTelemetry SDK: pip install 'agent-gpa[otel]'") from error
     logger = logging.getLogger(_EXPORTERS)

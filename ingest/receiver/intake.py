@@ -87,9 +87,10 @@ class Intake:
 
     async def _stored(self, batch: Batch) -> Stored:
         waiting = asyncio.wrap_future(self._spool.submit(batch))
+        # Its failure is looked at even when the sender has gone meanwhile.
+        waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
         done, _ = await asyncio.wait((waiting,), timeout=self.limits.store_s)
         if not done:  # it may yet be stored: when the sender tries again, it is there already
-            waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
             raise SpoolError("the spool does not answer in time", retry_s=5.0)
         return waiting.result()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -100,7 +101,6 @@ class _SpoolFigures(Collector):
 def _resident_bytes() -> int:
     """What Linux says this process holds in memory, 0 elsewhere."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - read at each scrape
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

@@ -16,13 +16,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from gpa.ingest.spool.adding import Stored
 from gpa.ingest.spool.batch import Signal, field
 
-OK = 0
 INVALID_ARGUMENT = 3
 DEADLINE_EXCEEDED = 4
-NOT_FOUND = 5
 RESOURCE_EXHAUSTED = 8
-UNIMPLEMENTED = 12
-INTERNAL = 13
 UNAVAILABLE = 14
 UNAUTHENTICATED = 16
 

@@ -8,6 +8,7 @@ Source: opentelemetry-proto, trace_service.proto, logs_service.proto; docs/speci
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -16,9 +17,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from gpa.errors import FormatError
-from gpa.ingest.completion import OWN_SCOPE
+from gpa.ingest.completion import OWN_SCOPE, is_own
 from gpa.ingest.compression import compression_of, unpacked
 from gpa.ingest.formats.otlp_json import FORMAT
+from gpa.ingest.spans import LogRecord, Span
 from gpa.ingest.spool.batch import Batch, Group, Part, Record, Signal, batch_of, digest, shared_fields
 
 _TRACE_BYTES = 16
@@ -177,37 +179,23 @@ def json_batch(data: bytes, signal: Signal) -> Batch:
             raise FormatError(f"expected {key} to be a list, found {type(value).__name__}")
         held += value or ()
     notes: list[str] = []
-    held, own = _without_own(held, signal)
-    items = FORMAT.read({keys[0]: held}, notes.append)
-    batch = batch_of(items, max_bytes=_SPREAD_BYTES)
+    own = 0
+
+    def foreign() -> Iterator[Span | LogRecord]:
+        nonlocal own
+        for item in FORMAT.read({keys[0]: held}, notes.append):
+            if is_own(item):
+                own += 1
+            else:
+                yield item
+
+    batch = batch_of(foreign(), max_bytes=_SPREAD_BYTES)
     skipped = [note for note in notes if note.startswith("skipped")]
     lonely = sum("names no span" in note and "log" in note for note in skipped)
     batch.ignored = lonely + own
     batch.refused = len(skipped) - lonely
     batch.message = "; ".join(dict.fromkeys(note for note in skipped if "log record" not in note))
     return batch
-
-
-def _without_own(held: list[Any], signal: Signal) -> tuple[list[Any], int]:
-    """What is held without the scopes of this program's own telemetry, and how many records those have."""
-    scoped, records = ("scopeSpans", "spans") if signal == "spans" else ("scopeLogs", "logRecords")
-    kept: list[Any] = []
-    own = 0
-    for one in held:
-        scopes = one.get(scoped) if isinstance(one, dict) else None
-        if isinstance(scopes, list):
-            foreign = [scope for scope in scopes if not _is_own(scope)]
-            own += sum(
-                len(scope[records]) for scope in scopes if _is_own(scope) and isinstance(scope.get(records), list)
-            )
-            one = one | {scoped: foreign}  # noqa: PLW2901 - the same without them
-        kept.append(one)
-    return kept, own
-
-
-def _is_own(scoped: Any) -> bool:
-    scope = scoped.get("scope") if isinstance(scoped, dict) else None
-    return isinstance(scope, dict) and scope.get("name") == OWN_SCOPE
 
 
 def _json_object(data: bytes) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class Receiver:
             try:
                 with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                     runner.run(main())
-            except BaseException as error:
+            except BaseException as error:  # whatever it is, `start` waits for it
                 if started.done():
                     raise
                 started.set_exception(error)

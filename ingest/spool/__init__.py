@@ -40,6 +40,6 @@ def open_spool(
     database = open_database(location)
     try:
         return Spool(database, limits or SpoolLimits(), clock)
-    except BaseException:
+    except BaseException:  # raised again
         database.close()
         raise

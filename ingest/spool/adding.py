@@ -9,7 +9,7 @@ from msgspec import Struct
 from gpa.ingest.spool.batch import Batch, Codec, Part, Signal
 from gpa.ingest.spool.bodies import packed
 from gpa.ingest.spool.database import Database, Transaction
-from gpa.ingest.spool.tables import FULL, LONELY, OPEN, REMOVED, WAITING, Held, held, marks
+from gpa.ingest.spool.tables import FULL, LONELY, OPEN, REMOVED, WAITING, Held, chunks, held, marks
 
 SIGNALS: tuple[Signal, ...] = ("spans", "logs")
 CODECS: tuple[Codec, ...] = ("protobuf", "records")
@@ -24,7 +24,6 @@ _UPDATE = (
     " state = ? WHERE number = ?"
 )
 _CHANGING = ("opened_ns", "last_ns", "spans", "logs", "bytes", "arrivals", "rooted", "state", "number")
-_CHUNK = 500
 
 
 class Stored(Struct, frozen=True):
@@ -134,8 +133,7 @@ class _Adding:
         number, signal = self._traces[part.trace_id].number, SIGNALS.index(part.signal)
         ids = [record.span_id for record in part.records]
         known: set[tuple[bytes, bytes]] = set()
-        for at in range(0, len(ids), _CHUNK):
-            chunk = ids[at : at + _CHUNK]
+        for chunk in chunks(ids):
             query = (
                 "SELECT span_id, digest FROM spool_records"  # noqa: S608 - placeholders only
                 f" WHERE trace = ? AND signal = ? AND span_id IN ({marks(chunk)})"

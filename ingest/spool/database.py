@@ -164,7 +164,7 @@ class Sqlite:
             except sqlite3.Error as error:
                 self._undo()
                 raise self._error(error) from error
-            except BaseException:
+            except BaseException:  # raised again
                 self._undo()
                 raise
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from gpa.ingest.completion import Patience, Reason, completed
 from gpa.ingest.spool.database import Database, Row, Transaction
@@ -69,7 +68,10 @@ def complete(
             ("state IN (?, ?) AND last_ns <= ?", (OPEN, WAITING, now_ns - patience.patience_ns)),
             ("state IN (?, ?) AND opened_ns <= ?", (OPEN, WAITING, now_ns - patience.max_age_ns)),
         ):
-            query = f"SELECT {_FOUND} FROM spool_traces WHERE {where} AND leased_ns <= ? ORDER BY last_ns LIMIT ?"  # noqa: S608
+            query = (
+                f"SELECT {_FOUND} FROM spool_traces"  # noqa: S608 - our own words only
+                f" WHERE {where} AND leased_ns <= ? ORDER BY last_ns LIMIT ?"
+            )
             rows = transaction.execute(query + database.skip_locked, (*parameters, now_ns, max(0, limit - len(found))))
             for row in rows:
                 _, _, _, _, _, _, state, _, opened_ns, last_ns = row
@@ -186,5 +188,4 @@ def counts(database: Database) -> tuple[int, int, int]:
 def total_bytes(database: Database) -> int:
     """Bytes of all stored bodies."""
     with database.reading() as transaction:
-        found: Any = transaction.execute("SELECT COALESCE(SUM(bytes), 0) FROM spool_traces")[0][0]
-    return int(found)
+        return int(transaction.execute("SELECT COALESCE(SUM(bytes), 0) FROM spool_traces")[0][0])

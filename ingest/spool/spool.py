@@ -41,6 +41,8 @@ _CROWDED = 0.8
 _RECORD_BYTES = 200
 """What a record costs in memory beside its bytes."""
 _SESSION_KEYS = ("gen_ai.conversation.id", "session.id")
+_SESSION_CHARACTERS = 256
+"""Of a session's name: it is looked up by an index, which holds no long ones."""
 _log = logging.getLogger(__name__)
 
 
@@ -78,7 +80,6 @@ class SpoolStatus(Struct, frozen=True):
     oldest_open_ns: int
     """When the first part of the oldest of them arrived, 0 when there is none."""
     bytes: int
-    pending_batches: int
     pending_bytes: int
     commits: int
     commit_s: float
@@ -104,8 +105,8 @@ class Spool:
         self._commit_s = 0.0
         self._looked = 0.0
         self._low = False
-        self._status: SpoolStatus | None = None
-        self._status_at = 0.0
+        self._counts: tuple[int, int, int] | None = None
+        self._counted = 0.0
         self._owner = uuid.uuid4().hex
         if database.folder:  # one process has the file: what it had taken when it ended is to be done again
             handing_out.all_gone(database)
@@ -122,6 +123,7 @@ class Spool:
             SpoolError: there is no room just now, neither in memory nor on disk.
         """
         future: Future[Stored] = Future()
+        future.set_running_or_notify_cancel()  # nobody calls a batch back: the writer's thread would end over it
         if not batch.parts:
             future.set_result(Stored(refused=batch.refused, message=batch.message))
             return future
@@ -195,28 +197,21 @@ class Spool:
         crowded = self._bytes > _CROWDED * self.limits.spool_bytes or self._disk_is_low()
         before_ns = self._clock() - int((0 if crowded else keep_s) * 1e9)
         removed, freed = handing_out.prune(self._database, before_ns, limit)
+        # Others that share the database add and remove too: what is there is asked for when nothing is left to do.
+        shared = self._database.folder is None and removed < limit
+        total = handing_out.total_bytes(self._database) if shared else None
         with self._wake:
-            self._bytes = max(0, self._bytes - freed)
+            self._bytes = max(0, self._bytes - freed) if total is None else total
         return removed
 
     def status(self) -> SpoolStatus:
         """Figures, at most a second old."""
         now = time.monotonic()
-        if self._status is None or now - self._status_at > _LOOK_S:
-            open_traces, ready_traces, oldest_ns = handing_out.counts(self._database)
-            self._status = SpoolStatus(open_traces, ready_traces, oldest_ns, 0, 0, 0, 0, 0.0)
-            self._status_at = now
-        known = self._status
-        return SpoolStatus(
-            known.open_traces,
-            known.ready_traces,
-            known.oldest_open_ns,
-            self._bytes,
-            len(self._waiting),
-            self._pending_bytes,
-            self._commits,
-            self._commit_s,
-        )
+        counts = self._counts
+        if counts is None or now - self._counted > _LOOK_S:
+            counts = self._counts = handing_out.counts(self._database)
+            self._counted = now
+        return SpoolStatus(*counts, self._bytes, self._pending_bytes, self._commits, self._commit_s)
 
     def refusal(self) -> str | None:
         """Why a batch would be refused just now, None when it would not be."""
@@ -330,5 +325,6 @@ def session_of(spans: Sequence[Span]) -> str | None:
         for span in spans:
             value = span.attributes.get(key) or span.resource.get(key)
             if value and isinstance(value, str | int):
-                return str(value)
+                # PostgreSQL holds no NUL in a text.
+                return str(value)[:_SESSION_CHARACTERS].replace("\x00", "") or None
     return None

@@ -7,6 +7,7 @@ that number, so that what belongs together lies together on disk.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -33,6 +34,7 @@ UNEVALUATED = (OPEN, WHOLE, WAITING, FULL)
 
 _CHUNK = 500
 """Parameters in one statement."""
+_T = TypeVar("_T")
 
 
 class Held(Struct):
@@ -108,13 +110,16 @@ def held(transaction: Transaction, trace_ids: Sequence[str], *, now_ns: int, for
     )
     found: dict[str, Held] = {}
     for chunk in chunks(trace_ids):
-        query = f"SELECT trace_id, {_HELD} FROM spool_traces WHERE trace_id IN ({marks(chunk)}) ORDER BY trace_id"  # noqa: S608
+        query = (
+            f"SELECT trace_id, {_HELD} FROM spool_traces"  # noqa: S608 - names of columns and placeholders only
+            f" WHERE trace_id IN ({marks(chunk)}) ORDER BY trace_id"
+        )
         for trace_id, *values in transaction.execute(query + for_update, chunk):
             found[trace_id] = Held(*values)
     return found
 
 
-def chunks(values: Sequence[str]) -> Iterable[Sequence[str]]:
+def chunks(values: Sequence[_T]) -> Iterable[Sequence[_T]]:
     """The values, so many at a time as one statement may have parameters."""
     return (values[at : at + _CHUNK] for at in range(0, len(values), _CHUNK))
 

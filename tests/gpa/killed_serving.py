@@ -143,4 +143,4 @@ def _figures(folder: Path, kills: int, threads: list[Sender], there: Backend) ->
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as _folder:
-        print(json.dumps(measure(Path(_folder), kills=int(sys.argv[1]), senders=4, seed=7)._asdict(), indent=1))  # noqa: T201
+        print(json.dumps(measure(Path(_folder), kills=int(sys.argv[1]), senders=4, seed=7)._asdict(), indent=1))  # noqa: T201 - run by hand

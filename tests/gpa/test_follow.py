@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpa.cli import main
-from gpa.errors import FormatError
+from gpa.errors import FormatError, InputError
 from gpa.evaluation import Evaluation, evaluate
+from gpa.ingest.completion import is_own
 from gpa.ingest.files import read_piece
 from gpa.ingest.follow import Position, Tail
 from gpa.ingest.problems import Problem
 from gpa.ingest.spans import Event, LogRecord, Scope, Span
-from gpa.live.following import without_own
 from gpa.telemetry.sending import SCOPE
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces" / "openinference-smolagents"
@@ -150,6 +150,32 @@ def test_what_cannot_be_followed_is_said(path: Path, content: bytes, found: str)
         tail.read()
 
 
+def test_a_file_that_cannot_be_opened_for_a_while_is_read_on_where_it_was_left(path: Path) -> None:
+    path.write_bytes(b"{1}\n")
+    with Tail(path) as tail:
+        tail.read()
+        left = tail.position
+    kept = path.rename(path.with_name("kept"))
+    path.symlink_to(path)  # a loop, so that even root cannot
+    with Tail(path, left) as tail:
+        with pytest.raises(InputError, match="cannot be read"):
+            tail.read()
+        assert tail.position == left
+        path.unlink()
+        append(kept.rename(path), b"{2}\n")
+        assert rest(tail) == b"{2}\n"
+
+
+def test_a_successor_that_cannot_be_opened_is_said(path: Path) -> None:
+    path.write_bytes(b"{1}\n")
+    with Tail(path) as tail:
+        assert tail.read() == b"{1}\n"
+        path.unlink()
+        path.symlink_to(path)
+        with pytest.raises(InputError, match="cannot be read"):
+            rest(tail)
+
+
 def test_a_piece_with_a_broken_line_costs_that_line_only() -> None:
     lines = INVOICE.read_bytes().splitlines(keepends=True)
     problems: list[Problem] = []
@@ -166,7 +192,7 @@ def test_what_we_sent_to_the_same_collector_is_no_input() -> None:
         Span("a" * 32, "c" * 16, name="gpa.evaluate", scope=Scope(SCOPE)),
         LogRecord("a" * 32, "b" * 16, Event("gen_ai.evaluation.result", 1, {"gpa.evaluator.name": "checks"})),
     ]
-    assert list(without_own([foreign, *ours, said])) == [foreign, said]
+    assert [item for item in (foreign, *ours, said) if not is_own(item)] == [foreign, said]
 
 
 def followed(path: Path, store: Path, *steps: Callable[[], None]) -> list[str]:

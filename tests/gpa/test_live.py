@@ -256,7 +256,9 @@ def test_the_days_budget_holds_over_restarts_and_is_new_the_next_day(run: Callab
     judging = Judging(cache=None, max_cost=1.0)
     first, traces = asked(run, [million], spans_of(INVOICE), judging=judging)
     assert traces == [INVOICE_ID]
-    assert first.spending().cost_usd > 1  # type: ignore[union-attr]
+    spending = first.spending()
+    assert spending is not None
+    assert spending.cost_usd > 1
     _, traces = asked(run, [], spans_of(TRAVEL), judging=judging)
     assert traces == []
     budget = [result for result in results_in(tmp_path) if isinstance(result, Failure)]
@@ -284,7 +286,7 @@ def test_a_model_that_cannot_be_reached_is_asked_again_before_that_is_the_result
                 releases.append(again_s)
                 release(ready, again_s=0)
 
-            live.spool.release = at_once  # type: ignore[method-assign]
+            live.spool.release = at_once  # type: ignore[method-assign]  # for this test
             live.spool.append(batch_of(spans_of(INVOICE)))
             await until(live, asyncio.Event(), until_idle=True)
             assert releases == [60.0]

@@ -71,8 +71,8 @@ def serving(folder: Path, *options: str) -> Iterator[Serving]:
         [*COMMAND, *ports, *options], stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONWARNINGS": "error"}
     )
     running = Serving(process)
+    assert process.stderr is not None
     try:
-        assert process.stderr is not None
         for line in process.stderr:
             if found := re.search(r"OTLP/HTTP on (\S+),", line):
                 running.http = found[1]
@@ -86,7 +86,7 @@ def serving(folder: Path, *options: str) -> Iterator[Serving]:
     finally:
         process.kill()
         process.wait()
-        process.stderr.close()  # type: ignore[union-attr]
+        process.stderr.close()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,7 @@ def test_a_backend_that_is_away_is_no_exception(protocol: str) -> None:
         ("https://h/v1/logs", None, "https://h/v1/logs", "https://h (http/protobuf)"),
         ("h:4317", None, "http://h:4317", "http://h:4317 (grpc)"),
         ("https://h:443", "grpc", "https://h:443", "https://h:443 (grpc)"),
+        ("http://[::1]:4318", None, "http://[::1]:4318/v1/logs", "http://[::1]:4318 (http/protobuf)"),
         ("http://user:secret@h:4318", None, "http://user:secret@h:4318/v1/logs", "http://h:4318 (http/protobuf)"),
     ],
     ids=str,
@@ -199,7 +201,7 @@ def test_endpoints(url: str, protocol: str | None, expected: str, shown: str) ->
     assert (endpoint.url, str(endpoint)) == (expected, shown)
 
 
-@pytest.mark.parametrize("url", ["ftp://h:1", "http://", "http://h:port", ""])
+@pytest.mark.parametrize("url", ["ftp://h:1", "http://", "http://h:port", "http://[h", ""])
 def test_what_is_no_endpoint_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="--otlp: expected a URL such as"):
         Endpoint(url)
@@ -270,6 +272,29 @@ def test_what_the_backend_refuses_although_it_takes_others_is_given_up_and_count
     with opened(Endpoint(there.url)) as sender:
         delivery = Delivery(store, sender)
         keep(store, paid, poison)
+        for number in range(1, 2 * REFUSALS):
+            keep(store, paid, f"{number:032x}")
+            for _ in range(4):
+                delivery.step()
+    assert (delivery.given_up, store.waiting()) == (1, 0)
+    assert sorted(ids(there)) == [f"{number:032x}" for number in range(1, 2 * REFUSALS)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE results SET payload = '{' WHERE trace_id = ?", "UPDATE traces SET transcript = x'00' WHERE trace_id = ?"],
+    ids=["result", "transcript"],
+)
+def test_what_cannot_be_read_any_more_holds_nobody_up(
+    damage: str, store: Store, paid: Transcript, there: Backend, tmp_path: Path
+) -> None:
+    damaged = "ee" * 16
+    keep(store, paid, damaged)
+    with sqlite3.connect(tmp_path / "gpa.db") as database:
+        database.execute(damage, (damaged,))
+    database.close()
+    with opened(Endpoint(there.url)) as sender:
+        delivery = Delivery(store, sender)
         for number in range(1, 2 * REFUSALS):
             keep(store, paid, f"{number:032x}")
             for _ in range(4):

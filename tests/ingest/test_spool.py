@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -238,6 +237,26 @@ def test_what_a_process_that_ends_had_taken_is_free_at_once(postgres: str, clock
         assert other.complete(PATIENCE) == [taken]
 
 
+def test_what_another_receiver_removed_is_room_again(postgres: str, clock: Clock) -> None:
+    limits = SpoolLimits(spool_bytes=100)
+    with open_spool(postgres, clock=clock) as other, open_spool(postgres, limits=limits, clock=clock) as full:
+        full.append(batch_of([span(1, attributes={"t": "x" * 200})]))
+        clock.passes(10)
+        other.evaluated(one(other))
+        assert other.prune(keep_s=0) == 1
+        assert full.refusal() == "the spool is full"
+        assert full.prune(keep_s=0) == 0
+        assert full.refusal() is None
+
+
+def test_a_batch_cannot_be_called_back(tmp_path: Path) -> None:
+    with open_spool(tmp_path / "spool") as spool:
+        with spool._database.writing():
+            waiting = spool.submit(batch_of([span(1)]))
+            assert not waiting.cancel()
+        assert waiting.result(20).spans == 1
+
+
 def test_sessions_group_traces(opened: Open, clock: Clock) -> None:
     spool = opened()
     named = {"gen_ai.conversation.id": "c1", "session.id": "other"}
@@ -247,6 +266,20 @@ def test_sessions_group_traces(opened: Open, clock: Clock) -> None:
         spool.evaluated(ready, spool.read(ready).session)
     assert sorted(spool.session("c1")) == [TRACE, OTHER]
     assert spool.session("other") == []
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\x00", "long " * 10_000], ids=["NUL", "nothing else", "long"])
+def test_a_name_of_a_session_that_a_database_cannot_hold_costs_no_evaluation(
+    opened: Open, clock: Clock, name: str
+) -> None:
+    spool = opened()
+    spool.append(batch_of([span(1, attributes={"session.id": name})]))
+    clock.passes(10)
+    ready = one(spool)
+    session = spool.read(ready).session
+    spool.evaluated(ready, session)
+    assert (spool.complete(PATIENCE), spool.status().open_traces) == ([], 0)
+    assert session is None or spool.session(session) == [TRACE]
 
 
 def test_log_records_wait_for_their_spans(opened: Open, clock: Clock) -> None:
@@ -315,7 +348,7 @@ def test_a_full_disk_refuses_and_recovers(tmp_path: Path) -> None:
     text = "".join(f"{number:07}" for number in range(40_000))
     with open_spool(tmp_path / "spool") as spool:
         spool.append(batch_of([span(1)]))
-        connection = spool._database._writer  # type: ignore[attr-defined]
+        connection = spool._database._writer  # type: ignore[attr-defined]  # SQLite's
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(SpoolError, match="the disk is full") as full:
@@ -340,51 +373,3 @@ def test_a_closed_spool_says_so(tmp_path: Path) -> None:
     assert [future.result(0).spans for future in waiting] == [1] * 20
     with pytest.raises(SpoolError, match="the spool is closed"):
         spool.submit(batch_of([span(1)]))
-
-
-def _text(path: Path) -> None:
-    path.write_text("hello " * 200)
-
-
-def _other_version(path: Path) -> None:
-    open_spool(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE spool_schema SET version = 9")
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    ("prepare", "message"),
-    [
-        pytest.param(_text, "{path}: expected a spool (SQLite), found: file is not a database", id="text"),
-        pytest.param(_other_version, "{path}: expected a spool of version 1, found version 9", id="other version"),
-        pytest.param(Path.mkdir, "{path}: expected a spool (SQLite), found: unable to open database file", id="folder"),
-    ],
-)
-def test_what_is_no_spool_is_refused(tmp_path: Path, prepare: Callable[[Path], None], message: str) -> None:
-    path = tmp_path / "spool"
-    prepare(path)
-    with pytest.raises(SpoolError) as error:
-        open_spool(path)
-    assert str(error.value) == message.format(path=path)
-
-
-@pytest.mark.parametrize(
-    ("location", "message"),
-    [
-        pytest.param("mysql://user:secret@host/x", "expected a path or a postgresql:// URL", id="other database"),
-        pytest.param("/nonexistent/folder/spool", "the folder /nonexistent/folder does not exist", id="no folder"),
-        pytest.param("postgresql://user:secret@127.0.0.1:1/x", "postgresql://127.0.0.1/x: ", id="no server"),
-    ],
-)
-def test_where_there_is_no_spool(location: str, message: str) -> None:
-    with pytest.raises(SpoolError) as error:
-        open_spool(location)
-    assert message in str(error.value)
-    assert "secret" not in str(error.value)
-
-
-def test_one_process_has_a_file(tmp_path: Path) -> None:
-    with open_spool(tmp_path / "spool"), pytest.raises(SpoolError, match="in use by another process"):
-        open_spool(tmp_path / "spool")
-    open_spool(tmp_path / "spool").close()

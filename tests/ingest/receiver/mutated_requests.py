@@ -260,11 +260,11 @@ def _print_figures(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder, receiving(Path(folder), limits=limits) as running:
         found = run(running, count, seed=7)
     for answer, times in sorted(found.answers.items()):
-        print(f"{answer}: {times}")  # noqa: T201
-    print(f"{len(found.wrong)} wrong answers in {time.monotonic() - started:.0f} s")  # noqa: T201
+        print(f"{answer}: {times}")  # noqa: T201 - run by hand
+    print(f"{len(found.wrong)} wrong answers in {time.monotonic() - started:.0f} s")  # noqa: T201 - run by hand
     for transport, case, answer in found.wrong[:5]:
-        print(transport, answer, case.status, case.content_type, case.encoding, case.body[:300])  # noqa: T201
-    print(f"memory {found.started_mb:.0f} MB after a tenth, {found.ended_mb:.0f} MB at the end")  # noqa: T201
+        print(transport, answer, case.status, case.content_type, case.encoding, case.body[:300])  # noqa: T201 - run by hand
+    print(f"memory {found.started_mb:.0f} MB after a tenth, {found.ended_mb:.0f} MB at the end")  # noqa: T201 - run by hand
 
 
 if __name__ == "__main__":

@@ -184,8 +184,9 @@ def test_what_is_no_address(text: str, message: str) -> None:
 @pytest.mark.parametrize("port", ["http", "grpc"])
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "example.com:0"])
 def test_the_network_is_not_let_in_by_accident(tmp_path: Path, address: str, port: str) -> None:
+    ports: dict[str, Any] = {"http": None, "grpc": None, port: address}
     with open_spool(tmp_path / "spool") as spool, pytest.raises(UsageError, match="can be reached from the network"):
-        start(spool, **{"http": None, "grpc": None, port: address})  # type: ignore[arg-type]
+        start(spool, **ports)
 
 
 @pytest.mark.parametrize("allowed", [{"insecure": True}, {"tokens": ("t",)}], ids=["insecure", "token"])

@@ -141,7 +141,7 @@ def export(exporter: SpanExporter, path: Path) -> None:
     processor = BatchSpanProcessor(exporter, max_export_batch_size=5)
     for span in readable_spans(path):
         processor.on_end(span)
-    processor.shutdown()  # type: ignore[no-untyped-call]
+    processor.shutdown()  # type: ignore[no-untyped-call]  # the SDK's
 
 
 def exporter_of(kind: str, http: str, grpc: str) -> SpanExporter:

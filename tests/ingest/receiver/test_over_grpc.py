@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,7 +59,7 @@ def call(
         try:
             answer = exporting(channel, method)(body, timeout=20, compression=compression, metadata=metadata)
         except grpc.RpcError as error:
-            trailing: dict[str, Any] = dict(error.trailing_metadata())  # type: ignore[arg-type]
+            trailing: dict[str, Any] = dict(error.trailing_metadata())  # type: ignore[arg-type]  # pairs
             details = trailing.get("grpc-status-details-bin")
             status = Status.FromString(details) if details else None
             return Outcome(error.code().name, error.details() or "", b"", status)
@@ -184,7 +185,9 @@ def test_what_is_under_way_is_bounded(tmp_path: Path) -> None:
             codes.add(waiting.details())
         assert codes == {"too many requests are under way", "the spool does not answer in time"}
         assert waiting.code() is grpc.StatusCode.UNAVAILABLE
-        assert call(address, GOOD).code == "OK"
+        deadline = time.monotonic() + 20  # 0.2 s may be too short for a busy disk: it is sent again, as clients do
+        while call(address, GOOD).code != "OK":
+            assert time.monotonic() < deadline
 
 
 def test_a_client_that_leaves_costs_nothing(running: Receiving) -> None:

@@ -17,6 +17,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from gpa.ingest.completion import OWN_SCOPE
 from gpa.ingest.receiver import ReceiverLimits
 from gpa.ingest.spool import SpoolLimits
 from tests.ingest.receiver.receiving import (
@@ -130,6 +131,23 @@ def test_spans_without_ids_are_refused_and_the_others_kept(receiving: Receiving)
     partial_json = json.loads(found.body)["partialSuccess"]
     assert (found.status, partial_json["rejectedSpans"]) == (200, "3")
     assert partial_json["errorMessage"].startswith("skipped: span has no ")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "encoded"),
+    [
+        pytest.param(PROTOBUF, protobuf_of, id="protobuf"),
+        pytest.param(JSON, json_of, id="JSON"),
+        pytest.param(JSON, lambda request: json_of(request).replace(b"scopeSpans", b"scope_spans"), id="snake case"),
+    ],
+)
+def test_what_we_sent_ourselves_is_no_input(
+    receiving: Receiving, content_type: str, encoded: Callable[[Any], bytes]
+) -> None:
+    request = request_of(SPAN)
+    request["resourceSpans"][0]["scopeSpans"].append({"scope": {"name": OWN_SCOPE}, "spans": [BAD_SPANS[0]]})
+    found = receiving.post("/v1/traces", encoded(request), {"content-type": content_type})
+    assert (found.status, receiving.stored()) == (200, 1)
 
 
 def test_log_records_of_no_span_are_taken_without_a_word(receiving: Receiving) -> None:

@@ -38,7 +38,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     large = span(2, name=text)
     with receiving(tmp_path) as running:
         assert running.post("/v1/traces", span(1), HEADERS).status == 200
-        connection = running.spool._database._writer  # type: ignore[attr-defined]
+        connection = running.spool._database._writer  # type: ignore[attr-defined]  # SQLite's
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         refused(running, large)
