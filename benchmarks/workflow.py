@@ -78,7 +78,7 @@ for line in sys.stdin:
         start = time.process_time()
         try:
             result = traxgen.generate_trajectories(users, given["workflows"], trajectory_format=["google"])
-        except BaseException as error:
+        except BaseException as error:  # the package ends the process over wrong input
             failed = f"{type(error).__name__}: {error}, after {said.getvalue()[-300:]!r}"
         seconds = time.process_time() - start
         gc.enable()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from gpa.agreement import Rate, rate
 from gpa.judges.answer_judge import Answer
 
 __all__ = ["ALL", "NEITHER", "Answer", "canonical", "decision", "win_rates"]
@@ -39,7 +40,7 @@ def canonical(text: str, systems: Sequence[str]) -> str | None:
     return ALL if len(winners) == len(systems) and len(winners) > 1 else ",".join(winners)
 
 
-def win_rates(decisions: Iterable[str], systems: Sequence[str]) -> dict[str, float | None]:
-    """Per system the share of questions it won or shared; they need not add up to 1. None without questions."""
+def win_rates(decisions: Iterable[str], systems: Sequence[str]) -> dict[str, Rate]:
+    """Per system the share of questions it won or shared; they need not add up to 1."""
     made = [set(systems) if one == ALL else set() if one == NEITHER else set(one.split(",")) for one in decisions]
-    return {system: sum(system in won for won in made) / len(made) if made else None for system in systems}
+    return {system: rate(sum(system in won for won in made), len(made)) for system in systems}

@@ -21,7 +21,6 @@ from gpa.scored import Scored
 from gpa.tables import Cell, Table
 
 By = Literal["horizon", "depth", "breadth", "calls"]
-STRATA: tuple[By, ...] = ("horizon", "depth", "breadth", "calls")
 """What traces can be grouped by in the tables of `gpa score`."""
 
 Figure = Callable[[Horizon], float | None]

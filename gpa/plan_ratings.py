@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gpa.agreement import (
     Matrix,
     Rate,
+    Weights,
     agreement,
     bootstrap,
     cohen_kappa,
@@ -18,13 +20,18 @@ from gpa.agreement import (
     rate,
     recall,
 )
-from gpa.plan_scores import GROUPS, grouped, mean
+from gpa.plan_scores import GROUPS, by_kind, grouped, mean
 from gpa.plans.one_shot import RATINGS, Comparison, Similarity, similarity
 from gpa.plans.plan_files import PlanRow
 from gpa.tables import Cell, Table
 
 BUCKETS = ("A+", "A", "B")
 _HUMAN = ("rating", "human_rating")
+_KAPPAS: tuple[tuple[str, Weights | None], ...] = (
+    ("kappa", None),
+    ("kappa, linear", "linear"),
+    ("kappa, quadratic", "quadratic"),
+)
 _BY_LETTERS = {"".join(filter(str.isalpha, name.lower())): place for place, name in enumerate(RATINGS)}
 
 
@@ -68,7 +75,7 @@ def tables(rated: Sequence[RatedPlan]) -> list[Table]:
     planners = grouped(known, lambda one: one.row.planner)
     found = [_ratings(known), _means("planners", "By planner", "planner", planners)]
     for group in GROUPS:
-        kinds = grouped(known, lambda one, group=group: one.row.groups.get(group, ""))  # type: ignore[misc]
+        kinds = by_kind(known, group)
         if len(kinds) > 1:
             found.append(_means(f"by_{group}", f"By {group} of the query", group, kinds))
     if any(one.back is not None for one in known):
@@ -87,9 +94,9 @@ def with_people(pairs: Sequence[tuple[int, int]], who: str) -> list[Table]:
     counts = confusion(pairs, len(RATINGS))
     units = [_unit(pair) for pair in pairs]
     kappas: list[tuple[Cell, ...]] = [("same rating", Rate(agreement(counts), *_same(pairs)))]
-    for name, weights in (("kappa", None), ("kappa, linear", "linear"), ("kappa, quadratic", "quadratic")):
-        value = cohen_kappa(counts, weights)  # type: ignore[arg-type]
-        interval = bootstrap(units, lambda sums, weights=weights: cohen_kappa(_square(sums), weights))  # type: ignore[misc]
+    for name, weights in _KAPPAS:
+        value = cohen_kappa(counts, weights)
+        interval = bootstrap(units, partial(_kappa, weights))
         kappas.append((name, Rate(value, None, None, interval if value is not None else None)))
     return [
         Table(f"with_{who}", f"Agreement with {who}, over {len(pairs)} plans", ("statistic", "value"), tuple(kappas)),
@@ -204,6 +211,10 @@ def _classes(counts: Matrix, who: str) -> Table:
 
 def _same(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return sum(one == other for one, other in pairs), len(pairs)
+
+
+def _kappa(weights: Weights | None, sums: Sequence[float]) -> float | None:
+    return cohen_kappa(_square(sums), weights)
 
 
 def _unit(pair: tuple[int, int]) -> list[float]:

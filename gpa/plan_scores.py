@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from gpa.judges.plan_judge import Opinion
 from gpa.plans.metrics import METRICS, POINTS, Metric, NoPairs, PlanScore
@@ -15,6 +15,14 @@ from gpa.tables import Cell, Table
 
 Rejected = Literal["zero", "exclude"]
 T = TypeVar("T")
+
+
+class _OfRow(Protocol):
+    @property
+    def row(self) -> PlanRow: ...
+
+
+R = TypeVar("R", bound=_OfRow)
 GROUPS = ("subjectivity", "compoundness", "steps", "hops")
 """Kinds of query that figures are given for, where rows say which."""
 _ORDER = ("objective", "subjective", "simple", "compound", "1-2", "3-4", "5-15", "16+", "0", "1", "2", "3+")
@@ -86,7 +94,7 @@ def tables(scored: Sequence[ScoredPlan]) -> list[Table]:
     if len(planners) > 1:
         found.append(_means("planners", "By planner", "planner", planners))
     for group in GROUPS:
-        kinds = grouped(counted, lambda one, group=group: one.row.groups.get(group, ""))  # type: ignore[misc]
+        kinds = by_kind(counted, group)
         if len(kinds) > 1:
             found.append(_means(f"by_{group}", f"By {group} of the query", group, kinds))
     if len(scored) > 1:
@@ -94,6 +102,11 @@ def tables(scored: Sequence[ScoredPlan]) -> list[Table]:
     if missing := _missing(counted):
         found.append(missing)
     return found
+
+
+def by_kind(some: Iterable[R], group: str) -> dict[str, list[R]]:
+    """Plans by the kind of their query (one of `GROUPS`)."""
+    return grouped(some, lambda one: one.row.groups.get(group, ""))
 
 
 def grouped(some: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:

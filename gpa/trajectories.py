@@ -209,7 +209,9 @@ def tables(judge: TrajectoryJudge) -> tuple[Table, ...]:
         groups[one.group].append(one)
     if len(groups) > 1:
         groups["all together"] = rows
-    return (_matches(groups), _metrics(groups), _tags(rows))
+    compared = {name: [one.comparison for one in several] for name, several in groups.items()}
+    note = "Each trace against the gold trajectory that is nearest. Overlap and prefix in percent of gold."
+    return (_matches(groups), _metrics(compared, note), _tags(rows))
 
 
 def _matches(groups: Mapping[str, list[Compared]]) -> Table:
@@ -248,17 +250,16 @@ def _matches(groups: Mapping[str, list[Compared]]) -> Table:
     return Table("matches", "Traces and gold trajectories", columns, tuple(made), notes)
 
 
-def _metrics(groups: Mapping[str, list[Compared]]) -> Table:
-    """Mean and standard deviation over traces of each metric."""
+def _metrics(groups: Mapping[str, Sequence[Comparison]], note: str) -> Table:
+    """Mean and standard deviation of each metric over traces, or over what was printed for users."""
     columns = ("workflow", "figure", *(name.replace("_", " ") for name in METRICS), "similarity")
     made: list[tuple[Cell, ...]] = []
     for name, rows in groups.items():
-        values = [[one.comparison.mean(metric) for one in rows] for metric in (*METRICS, "similarity")]
+        values = [[one.mean(metric) for one in rows] for metric in (*METRICS, "similarity")]
         if rows:
             made.append((name, "mean", *map(fmean, values)))
             made.append((name, "SD", *(stdev(column) if len(column) > 1 else None for column in values)))
-    notes = ("Each trace against the gold trajectory that is nearest. Overlap and prefix in percent of gold.",)
-    return Table("metrics", "Metrics", columns, tuple(made), notes)
+    return Table("metrics", "Metrics", columns, tuple(made), (note,))
 
 
 def _tags(rows: Sequence[Compared]) -> Table:
@@ -342,7 +343,8 @@ def printed(
         f"{counts.outputs} outputs: {counts.initial_fail} did not parse as they were, {counts.recovered} recovered."
     ]
     notes += [f"{unknown} outputs of users without gold trajectories were left out."] if unknown else []
-    return (_printed_matches(groups), _printed_metrics(groups), _cleaning(counts)), tuple(notes)
+    note = "Paired so that similarities add up to the most; a mean over pairs, then over users."
+    return (_printed_matches(groups), _metrics(groups, note), _cleaning(counts)), tuple(notes)
 
 
 def _printed_matches(groups: Mapping[str, list[Comparison]]) -> Table:
@@ -359,17 +361,6 @@ def _printed_matches(groups: Mapping[str, list[Comparison]]) -> Table:
     ]
     columns = ("workflow", "outputs", "exact match", "all are gold", "count %", "no prediction")
     return Table("matches", "Outputs and gold trajectories", columns, tuple(rows))
-
-
-def _printed_metrics(groups: Mapping[str, list[Comparison]]) -> Table:
-    columns = ("workflow", "figure", *(name.replace("_", " ") for name in METRICS), "similarity")
-    rows: list[tuple[Cell, ...]] = []
-    for name, several in groups.items():
-        values = [[one.mean(metric) for one in several] for metric in (*METRICS, "similarity")]
-        rows.append((name, "mean", *map(fmean, values)))
-        rows.append((name, "SD", *(stdev(column) if len(column) > 1 else None for column in values)))
-    notes = ("Paired so that similarities add up to the most; a mean over pairs, then over users.",)
-    return Table("metrics", "Metrics", columns, tuple(rows), notes)
 
 
 def _cleaning(counts: CleaningCounts) -> Table:

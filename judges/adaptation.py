@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gpa.judges.answer import BadAnswer, json_object
-from gpa.judges.asked import ask
+from gpa.judges.asked import ask, strict_object, within_window
 from gpa.judges.extraction import Extracting
 from gpa.judges.model import Outcome, ReplyError, Request
 from gpa.judges.plan_judge import plan_rubric
@@ -94,7 +94,7 @@ async def adapt(
         system=plan_rubric("adaptation"),
         tail=_question(asked, start, rules, clean or (lambda text: text)),
         answer_schema=_schema(start.tools, asked.requirements.ids(cover_metrics=rules.cover_metrics)),
-        max_tokens=min(settings.max_tokens, max(1, client.context_window // 4)),
+        max_tokens=within_window(client, settings.max_tokens),
         effort=settings.effort,
         trace_id="plan",
         judge=JUDGE,
@@ -149,10 +149,4 @@ def _schema(tools: Sequence[str], requirements: Sequence[str]) -> dict[str, Any]
         "rationale": {"type": "string"},
         "after": {"type": "string"},
     }
-    change = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {"changes": {"type": "array", "items": change}},
-        "required": ["changes"],
-        "additionalProperties": False,
-    }
+    return strict_object({"changes": {"type": "array", "items": strict_object(fields)}})

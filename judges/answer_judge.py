@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from gpa.judges.answer import BadAnswer, json_object
-from gpa.judges.asked import ask
+from gpa.judges.asked import ask, first_fault, strict_object, why, within_window
 from gpa.judges.model import Outcome, ReplyError, Request
 from gpa.judges.model.request import Effort
 from gpa.judges.plan_judge import MAX_TOKENS, plan_rubric
@@ -76,7 +76,7 @@ class AnswerJudge:
     ) -> None:
         self._client = client
         self._clean = clean
-        self._max_tokens = min(max_tokens, max(1, client.context_window // 4))
+        self._max_tokens = within_window(client, max_tokens)
         self._effort: Effort | None = effort
 
     async def score(self, row_id: str, query: str, answers: Mapping[str, str]) -> ScoredAnswers:
@@ -88,8 +88,7 @@ class AnswerJudge:
 
         found = await ask(self._client, self._request(row_id, query, answers), read)
         if isinstance(found.answer, ReplyError):
-            failed = f"{found.answer.error_type}: {found.answer.message}"
-            return ScoredAnswers(None, "", failed, found.outcomes)
+            return ScoredAnswers(None, "", why(found.answer), found.outcomes)
         return ScoredAnswers(*found.answer, "", found.outcomes)
 
     def _request(self, row_id: str, query: str, answers: Mapping[str, str]) -> Request:
@@ -121,24 +120,15 @@ def _read(text: str, names: list[str]) -> tuple[dict[str, Answer], str]:
         try:
             found[name] = Answer.model_validate(scores.get(name))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(("scores", name, *map(str, first["loc"])))
-            raise BadAnswer(f"{where}: {first['msg']}") from error
+            raise BadAnswer(first_fault(error, "scores", name)) from error
     rationale = value.get("rationale")
     return found, rationale if isinstance(rationale, str) else ""
 
 
 def _schema(names: list[str]) -> dict[str, Any]:
     figures = {"validity": (0, 1), "consistency": (0, 1), "completeness": (1, 7), "redundancy": (1, 7)}
-    one = _object({name: {"type": "integer", "enum": [*range(low, high + 1)]} for name, (low, high) in figures.items()})
-    by_name = _object({name: {"$ref": "#/$defs/answer"} for name in names})
-    return {"$defs": {"answer": one}, **_object({"rationale": {"type": "string"}, "scores": by_name})}
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    one = strict_object(
+        {name: {"type": "integer", "enum": [*range(low, high + 1)]} for name, (low, high) in figures.items()}
+    )
+    by_name = strict_object({name: {"$ref": "#/$defs/answer"} for name in names})
+    return {"$defs": {"answer": one}, **strict_object({"rationale": {"type": "string"}, "scores": by_name})}

@@ -6,7 +6,7 @@ What comes back is a value either way: what was read, or why there is nothing to
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -78,10 +78,35 @@ def read_as(model: type[M], text: str) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the object"
-        raise BadAnswer(f"{where}: {first['msg']}") from error
+        raise BadAnswer(first_fault(error)) from error
 
 
-def _unreadable(why: str) -> ReplyError:
-    return ReplyError(error_type="bad_response", message=f"the answer could not be read: {why}")
+def first_fault(error: ValidationError, *within: str) -> str:
+    """What is wrong first with an answer, and where in it: `scores.R1.validity: Input should be ...`."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join((*within, *map(str, first["loc"]))) or "the object"
+    return f"{where}: {first['msg']}"
+
+
+def why(error: ReplyError) -> str:
+    """Why there is no answer, in a line."""
+    return f"{error.error_type}: {error.message}"
+
+
+def within_window(client: Answering, max_tokens: int) -> int:
+    """How long an answer may be: as asked, and never more than a quarter of what the model can hold."""
+    return min(max_tokens, max(1, client.context_window // 4))
+
+
+def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object that has all of these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _unreadable(wrong: str) -> ReplyError:
+    return ReplyError(error_type="bad_response", message=f"the answer could not be read: {wrong}")

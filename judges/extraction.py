@@ -14,7 +14,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from gpa.judges.answer import BadAnswer, json_object
-from gpa.judges.asked import ask
+from gpa.judges.asked import ask, within_window
 from gpa.judges.model import Outcome, ReplyError, Request
 from gpa.judges.model.request import Effort
 from gpa.judges.plan_judge import plan_rubric
@@ -117,7 +117,7 @@ def _request(
         system=plan_rubric("requirements"),
         tail="\n".join((*shown, _form(mapping))),
         answer_schema=requirements_schema(mapping),
-        max_tokens=min(settings.max_tokens, max(1, client.context_window // 4)),
+        max_tokens=within_window(client, settings.max_tokens),
         effort=settings.effort,
         trace_id=question.id,
         judge=JUDGE,

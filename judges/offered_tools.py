@@ -88,16 +88,17 @@ def _kept(
 
 
 def _registered(tool: Tool) -> RegisteredTool:
-    properties = tool.parameters.get("properties")
-    params = tuple(map(str, properties)) if isinstance(properties, dict) else ()
-    return RegisteredTool(tool.name, params=params, description=tool.description)
+    return RegisteredTool(tool.name, params=_parameters(tool), description=tool.description)
 
 
 def _size(tool: Tool) -> int:
     """Tokens of a definition as it is shown: its name, its parameters by name, its description."""
+    return count_text(f"{tool.name}({' '.join(_parameters(tool))}): {tool.description}")
+
+
+def _parameters(tool: Tool) -> tuple[str, ...]:
     properties = tool.parameters.get("properties")
-    params = " ".join(map(str, properties)) if isinstance(properties, dict) else ""
-    return count_text(f"{tool.name}({params}): {tool.description}")
+    return tuple(map(str, properties)) if isinstance(properties, dict) else ()
 
 
 def _note(key: str, tools: dict[str, Tool], kept: Collection[str]) -> str:

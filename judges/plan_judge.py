@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from gpa.judges.answer import BadAnswer
-from gpa.judges.asked import ask, read_as
+from gpa.judges.asked import ask, read_as, strict_object, why, within_window
 from gpa.judges.model import Outcome, ReplyError, Request
 from gpa.judges.model.request import Effort
 from gpa.judges.prompt import fenced
@@ -134,7 +134,7 @@ class PlanJudge:
         self._client = client
         self._palette = palette
         self._clean = clean
-        self._max_tokens = min(max_tokens, max(1, client.context_window // 4))
+        self._max_tokens = within_window(client, max_tokens)
         self._effort: Effort | None = effort
 
     @property
@@ -162,7 +162,7 @@ class PlanJudge:
         request = self._request(subject, "one_shot", _PAIRS, with_reference=True)
         found = await ask(self._client, request, lambda text: read_as(Pairs, text))
         if isinstance(found.answer, ReplyError):
-            return Matching(None, "", _why(found.answer), 0, found.outcomes)
+            return Matching(None, "", why(found.answer), 0, found.outcomes)
         plan, reference = _ids(subject.plan), _ids(subject.reference)
         named = [(plan.get(_key(one.plan)), reference.get(_key(one.reference))) for one in found.answer.pairs]
         kept = [(one, other) for one, other in named if one is not None and other is not None]
@@ -177,7 +177,7 @@ class PlanJudge:
         request = self._request(subject, metric, schema, with_reference=metric in WITH_REFERENCE)
         found = await ask(self._client, request, _read_adherence if metric == "query_adherence" else _read_faults)
         if isinstance(found.answer, ReplyError):
-            return _Answered(_why(found.answer), 0, found.outcomes)
+            return _Answered(why(found.answer), 0, found.outcomes)
         ids = _ids(subject.plan)
         kept = {
             step: Deduction(step, metric, fault.reason, self.model)
@@ -260,22 +260,13 @@ none.""",
 }
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 def _texts(*names: str) -> dict[str, Any]:
-    return {"type": "array", "items": _object({name: {"type": "string"} for name in names})}
+    return {"type": "array", "items": strict_object({name: {"type": "string"} for name in names})}
 
 
-_FAULTS = _object({"explanation": {"type": "string"}, "faults": _texts("step", "reason")})
-_ADHERENCE = _object({**_FAULTS["properties"], "score": {"type": "number", "enum": list(ADHERENCE)}})
-_PAIRS = _object({"explanation": {"type": "string"}, "pairs": _texts("plan", "reference")})
+_FAULTS = strict_object({"explanation": {"type": "string"}, "faults": _texts("step", "reason")})
+_ADHERENCE = strict_object({**_FAULTS["properties"], "score": {"type": "number", "enum": list(ADHERENCE)}})
+_PAIRS = strict_object({"explanation": {"type": "string"}, "pairs": _texts("plan", "reference")})
 
 
 def _read_faults(text: str) -> Faults:
@@ -295,7 +286,3 @@ def _ids(plan: Plan) -> dict[str, str]:
 
 def _key(step_id: str) -> str:
     return step_id.lower().removeprefix("step").lstrip("_- ")
-
-
-def _why(error: ReplyError) -> str:
-    return f"{error.error_type}: {error.message}"

@@ -7,7 +7,6 @@ which names mean the same, and which capability follows from several (`plot` and
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from gpa.errors import InputError
 from gpa.plans.located import found, meant
+from gpa.plans.toml_or_json import read_value
 
 _MAPPING = "capabilities.toml"
 
@@ -137,7 +137,7 @@ def load_mapping(path: str | Path | None = None) -> CapabilityMapping:
         return msgspec.toml.decode(files("gpa.plans").joinpath(_MAPPING).read_bytes(), type=CapabilityMapping)
     path = Path(path).expanduser()
     try:
-        return msgspec.convert(_content(path), CapabilityMapping)
+        return msgspec.convert(read_value(path, "JSON or TOML"), CapabilityMapping)
     except msgspec.ValidationError as error:
         raise InputError(f"{path}: expected a capability mapping: {error}") from error
 
@@ -149,7 +149,7 @@ def load_registry(path: str | Path) -> Registry:
         InputError: it cannot be read, or two tools have one name.
     """
     path = Path(path).expanduser()
-    value = _content(path)
+    value = read_value(path, "JSON or TOML")
     listed = value.get("tools", value.get("tool")) if isinstance(value, dict) else value
     if isinstance(listed, dict):  # by name
         listed = [{"name": name, **about} if isinstance(about, dict) else about for name, about in listed.items()]
@@ -215,23 +215,3 @@ def unowned(registry: Registry, mapping: CapabilityMapping) -> tuple[str, ...]:
 def changed_without_version(old: CapabilityMapping, new: CapabilityMapping) -> bool:
     """Whether the mapping says something else than before under the same version: results of both would look alike."""
     return old != new and old.version == new.version
-
-
-def missed(needed: Iterable[str], tools: Iterable[str], registry: Registry, mapping: CapabilityMapping) -> set[str]:
-    """The capabilities among `needed` that none of these tools has."""
-    had = {one for tool in tools for one in mapping.capabilities(tool, registry)}
-    return {one for one in needed if one not in had}
-
-
-def _content(path: Path) -> Any:
-    """A JSON or TOML file, whichever it is: by its first character."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        if data.lstrip()[:1] == b"{" or (data.lstrip()[:1] == b"[" and path.suffix != ".toml"):
-            return msgspec.json.decode(data)
-        return tomllib.loads(data.decode())
-    except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: expected JSON or TOML: {error}") from error

@@ -9,17 +9,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
 from gpa.plans.assignment import maximum_assignment
 from gpa.plans.calls import ToolCall, Trajectory
+from gpa.plans.located import shown
 from gpa.plans.trajectory import Values, value_key
 
 Tag = Literal["missing_tool", "extra_tool", "wrong_order", "bad_param", "wrong_condition", "agent_violation"]
-TAGS: tuple[Tag, ...] = Tag.__args__  # type: ignore[attr-defined]
-_SHOWN = 80
+TAGS: tuple[Tag, ...] = get_args(Tag)
 
 
 class Difference(Struct, frozen=True):
@@ -150,13 +150,13 @@ def _parameters(
     for row, column in matched.items():
         wanted, given = gold[row].arguments, predicted[column].arguments
         wrong = [
-            f"{name}: expected {_shown(wanted[name])}, found {_shown(given[name])}"
+            f"{name}: expected {shown(wanted[name])}, found {shown(given[name])}"
             for name in wanted
             if name in given and value_key(wanted[name], values) != value_key(given[name], values)
         ]
-        wrong += [f"{name}: expected {_shown(wanted[name])}, found nothing" for name in wanted if name not in given]
+        wrong += [f"{name}: expected {shown(wanted[name])}, found nothing" for name in wanted if name not in given]
         wrong += [
-            f"{name}: expected no such parameter, found {_shown(given[name])}" for name in given if name not in wanted
+            f"{name}: expected no such parameter, found {shown(given[name])}" for name in given if name not in wanted
         ]
         if wrong:
             yield Difference("bad_param", gold[row].tool, row, column, f"{gold[row].tool}: {'; '.join(wrong)}")
@@ -172,8 +172,3 @@ def _agents(gold: Trajectory, predicted: Trajectory, matched: dict[int, int]) ->
         if wanted and given and wanted != given:
             message = f"{gold[row].tool} is {wanted}'s to call, found {given} calling it"
             yield Difference("agent_violation", gold[row].tool, row, column, message)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

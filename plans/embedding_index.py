@@ -158,7 +158,7 @@ def _replace(path: Path, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         Path(name).replace(path)
-    except BaseException:
+    except BaseException:  # an interrupt too leaves no half-written file behind
         Path(name).unlink(missing_ok=True)
         raise
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ Label = Literal[
     "full-horizon lazy",
     "hybrid",
 ]
-LABELS: tuple[Label, ...] = Label.__args__  # type: ignore[attr-defined]
+LABELS: tuple[Label, ...] = get_args(Label)
 Trigger = Literal["failure", "eager"]
 
 BUDGET = 30
@@ -173,7 +173,7 @@ def classify(batches: Sequence[Batch], calls: int) -> tuple[Label, str]:
         evidence = f"up to {widest} calls decided on at once, none of which needs another one of them"
         return "single-step concurrent", evidence
     first = acting[0]
-    later = [batch for batch in batches if batches.index(batch) > batches.index(first)]
+    later = batches[batches.index(first) + 1 :]
     if first.internal or first.planned >= PLANNED_SHARE * calls:
         eager = [batch for batch in later if batch.trigger == "eager"]
         whole = (

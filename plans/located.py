@@ -80,6 +80,12 @@ def found(value: Any) -> str:
     return repr(value)[:_TEXT]
 
 
+def shown(value: Any) -> str:
+    """The value as Python writes it, where the value matters more than its type; never all of a long one."""
+    text = repr(value)
+    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+
+
 def meant(name: str, known: Sequence[str]) -> str:
     """` (did you mean 'x'?)` when a known name is close, else nothing."""
     close = get_close_matches(name[:_TEXT], known, n=1, cutoff=0.7)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence, Sized
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -134,11 +134,6 @@ def narrow(
     if len(tools) > cap + OVER:
         notes = (f"{len(tools)} tools of the template or always offered: more than {cap} and {OVER} over",)
     return Narrowed(tools, fixed, tuple(found), added, tuple(dropped), notes)
-
-
-def miss_rate(needed: Sized, missing: Sized) -> float:
-    """The share of needed capabilities that no offered tool has, 0.0 when none is needed."""
-    return len(missing) / len(needed) if len(needed) else 0.0
 
 
 def _words(text: str) -> list[str]:

@@ -50,7 +50,7 @@ def observed(transcript: Transcript, *, known: Collection[str] = (), ignore: Col
     return Observed(
         trajectory=tuple(_named(transcript, call) for call in kept),
         span_ids=tuple(_spans(transcript, call) for call in kept),
-        end=_end(transcript),
+        end=end_of(transcript),
         left_out=tuple(dict.fromkeys(left_out)),
         calls=tuple(kept),
     )
@@ -83,8 +83,8 @@ def _spans(transcript: Transcript, call: RecordedCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(span for label in call.labels if (span := transcript.span_id(label))))
 
 
-def _end(transcript: Transcript) -> str:
-    """The last model call, else the last step."""
+def end_of(transcript: Transcript) -> str:
+    """The span of the last model call, else of the last step; empty when there is none."""
     last = next((step for step in reversed(transcript.steps) if step.kind == "llm"), None)
     last = last or next(reversed(transcript.steps), None)
     return last.span_id if last else ""

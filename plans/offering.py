@@ -6,7 +6,7 @@ before everything else that was found. What each round lacked is kept: it is how
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from gpa.errors import InputError
 from gpa.plans.capabilities import CapabilityMapping, Registry
-from gpa.plans.narrowing import CAPS, FOUND, Index, Narrowed, Scored, miss_rate, narrow, questions, retrieved
+from gpa.plans.narrowing import CAPS, FOUND, Index, Narrowed, Scored, narrow, questions, retrieved
 from gpa.plans.plan_reading import try_plan
 from gpa.plans.requirements import Requirements
 
@@ -48,12 +48,15 @@ class Offer(Struct, frozen=True):
     @property
     def miss_rate(self) -> float:
         """Of what is needed, the share that the first search did not bring: how good the search is."""
-        return miss_rate(self.needed, self.rounds[0].missing)
+        return self._share(self.rounds[0].missing)
 
     @property
     def left_rate(self) -> float:
         """Of what is needed, the share that the offered tools cannot do."""
-        return miss_rate(self.needed, self.missing)
+        return self._share(self.missing)
+
+    def _share(self, missing: Sized) -> float:
+        return len(missing) / len(self.needed) if self.needed else 0.0
 
 
 def needed(requirements: Requirements, mapping: CapabilityMapping, types: Mapping[str, str]) -> tuple[Needed, ...]:

@@ -183,7 +183,7 @@ def _alike(plan: Plan, reference: Plan, same: float, *, strict_index: bool) -> l
         for column, other in enumerate(reference):
             if step.tool.casefold() != other.tool.casefold() or (strict_index and step.id != other.id):
                 continue
-            alike = likeness(_prompt(step), _prompt(other))
+            alike = likeness(step.prompt, other.prompt)
             if alike >= same:
                 # Among steps that ask the same, the one with as many needs at the same place is the counterpart.
                 near = len(needs[step.id]) == len(reference_needs[other.id])
@@ -202,10 +202,6 @@ def _given(plan: Plan, reference: Plan, matches: Sequence[tuple[str, str]]) -> l
         if known and one not in kept and other not in kept.values() and tools[one] == other_tools[other]:
             kept[one] = other
     return list(kept.items())
-
-
-def _prompt(step: PlanStep) -> str:
-    return step.instruction or step.text
 
 
 def _mapped(needed: Sequence[str], counterpart: Mapping[str, str]) -> set[str]:

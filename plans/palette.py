@@ -6,10 +6,9 @@ A palette is a file (TOML or JSON), never code: the rules of the plan metrics re
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,9 +16,11 @@ from rapidfuzz import fuzz
 
 from gpa.errors import InputError
 from gpa.plans.located import found
+from gpa.plans.toml_or_json import read_value
 
 SIMILAR = 90.0
 """How alike (0 to 100) a passage of a prompt must be to a phrase to count as it."""
+_EXPECTED = "a palette of tools"
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -74,14 +75,11 @@ class Palette(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 def load_palette(path: str | Path) -> Palette:
     """The palette in a TOML or JSON file. Raises `InputError`."""
     path = Path(path).expanduser()
+    value = read_value(path, _EXPECTED)
     try:
-        data = path.read_bytes()
-        value: Any = msgspec.json.decode(data) if data.lstrip()[:1] == b"{" else tomllib.loads(data.decode())
         palette = msgspec.convert(value, Palette)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: expected a palette of tools: {error}") from error
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: expected {_EXPECTED}: {error}") from error
     names = [tool.name.casefold() for tool in palette.tools]
     for name in names:
         if names.count(name) > 1:

@@ -51,6 +51,11 @@ class PlanStep(Struct, frozen=True):
     """Where it stands in what was read: `steps[2]`."""
 
     @property
+    def prompt(self) -> str:
+        """What it asks its tool, in words; the call as written where it has none."""
+        return self.instruction or self.text
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Ids of the steps it needs, each once."""
         return tuple(dict.fromkeys(dependency.step for dependency in self.dependencies))

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gpa.plans.located import shown
 from gpa.plans.placeholders import Placeholder, malformed, placeholders
 from gpa.plans.plan import Dependency, Plan, PlanError, PlanStep, Problem
 from gpa.plans.pseudo_json import Parsed, parse, parse_call
@@ -39,7 +40,6 @@ _INSTRUCTION = ("instruction", "instructions", "prompt", "query", "task", "step"
                 "text", "goal", "title", "input", "action")  # fmt: skip
 _NEEDS = ("depends_on", "dependsOn", "dependencies", "dependency", "deps", "requires", "needs", "after", "parents")
 _RATIONALE = ("rationale", "reason", "thought", "reasoning", "why", "explanation")
-_SHOWN = 60
 _NUMBERED = re.compile(r"(?:\D*\D)?(\d{1,9})$")
 _ASSIGNED = re.compile(
     r"^[ \t]*(?:[-*][ \t]*)?(?:\$|\#|)?(\w+)[ \t]*(?:=|[.):])[ \t]*(?=[^\W\d][\w.\-]*\s*\()", re.MULTILINE
@@ -75,11 +75,11 @@ def try_plan(
     text = source if isinstance(source, str) else ""
     parsed = parse(source) if isinstance(source, str) else Parsed(source)
     if parsed is None:
-        return None, (Problem("", "", f"expected a plan (JSON, or calls), found {_short(source)}", where),)
+        return None, (Problem("", "", f"expected a plan (JSON, or calls), found {shown(source)}", where),)
     rows = _rows(parsed, text)
     if rows is None:
         expected = "expected a list of steps, or an object of steps by number"
-        return None, (Problem("", "", f"{expected}, found {_short(parsed.value)}", where),)
+        return None, (Problem("", "", f"{expected}, found {shown(parsed.value)}", where),)
     problems: list[Problem] = []
     notes: list[str] = []
     if _drop_half_step(rows, parsed):
@@ -148,7 +148,7 @@ def _step(place: str, name: str, value: Any, problems: list[Problem]) -> PlanSte
         call = parse_call(value)
         return _of_call(PlanStep(name, place=place), call) if call else PlanStep(name, instruction=value, place=place)
     if not isinstance(value, dict):
-        problems.append(Problem(place, "", f"expected a step (an object, a text, a call), found {_short(value)}"))
+        problems.append(Problem(place, "", f"expected a step (an object, a text, a call), found {shown(value)}"))
         return PlanStep(name, instruction=str(value), place=place)
     identity = _first(value, _ID)
     if identity is None and isinstance(value.get("step"), int):
@@ -191,7 +191,7 @@ def _of_fields(step: PlanStep, value: Mapping[str, Any], problems: list[Problem]
     if isinstance(arguments, list):
         arguments = {str(at): one for at, one in enumerate(arguments)}
     if arguments is not None and not isinstance(arguments, dict | str):
-        problems.append(Problem(step.id or step.place, "arguments", f"expected an object, found {_short(arguments)}"))
+        problems.append(Problem(step.id or step.place, "arguments", f"expected an object, found {shown(arguments)}"))
     if isinstance(arguments, str):
         instruction, arguments = instruction or arguments, {}
     return replace(
@@ -222,7 +222,7 @@ def _declared(value: Mapping[str, Any], step: str, problems: list[Problem]) -> I
     field = next((key for key in _NEEDS if value.get(key) is not None), "")
     for at, one in enumerate(_listed(value.get(field))):
         if isinstance(one, bool) or not isinstance(one, int | float | str | dict):
-            problems.append(Problem(step, f"{field}[{at}]", f"expected the id of a step, found {_short(one)}"))
+            problems.append(Problem(step, f"{field}[{at}]", f"expected the id of a step, found {shown(one)}"))
         elif isinstance(one, dict) and (inner := _first(one, (*_ID, "step", "name"))) is not None:
             yield Dependency(_id(inner))
         elif not isinstance(one, dict):
@@ -350,8 +350,3 @@ def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -27,10 +27,6 @@ _BROKEN: Mapping[Reason, str] = {
 """Liberties taken to read a plan that cost points; unquoted keys, bare calls and a comma too many are customary."""
 
 
-def _prompt(step: PlanStep) -> str:
-    return step.instruction or step.text
-
-
 def _alignment(plan: Plan, palette: Palette, _reference: Plan | None) -> Iterator[Deduction]:
     """Prompts that ask a tool for what it cannot do, as far as its limits name the words; tools that do not exist."""
     for step in plan:
@@ -40,7 +36,7 @@ def _alignment(plan: Plan, palette: Palette, _reference: Plan | None) -> Iterato
                 yield Deduction(step.id, "tool_prompt_alignment", f"there is no tool {step.tool}")
             continue
         for limit in tool.limits:
-            if asked := phrases_in(_prompt(step), limit.phrases):
+            if asked := phrases_in(step.prompt, limit.phrases):
                 yield Deduction(step.id, "tool_prompt_alignment", f"{tool.name} {limit.why} ({asked[0]!r})")
                 break
 
@@ -144,9 +140,9 @@ def _executability(plan: Plan, palette: Palette, _reference: Plan | None) -> Ite
         tool = palette.get(step.tool)
         if tool is None or not tool.executable:
             continue
-        if tool.one_question and (questions := _prompt(step).count("?")) > 1:
+        if tool.one_question and (questions := step.prompt.count("?")) > 1:
             yield Deduction(step.id, "step_executability", f"asks {tool.name} {questions} questions, expected one")
-        asked = phrases_in(_prompt(step), tool.triggers)
+        asked = phrases_in(step.prompt, tool.triggers)
         if len(asked) > tool.max_triggers:
             named = ", ".join(map(repr, asked))
             reason = f"asks {tool.name} for {len(asked)} things at once, {tool.max_triggers} at most: {named}"
@@ -194,7 +190,7 @@ def _redundancy(plan: Plan, palette: Palette, _reference: Plan | None) -> Iterat
 
 def _same_filter(step: PlanStep, before: PlanStep, tool: PaletteTool) -> bool:
     """Whether both filter by the very same prompt."""
-    return before.tool.casefold() == tool.name.casefold() and same_prompt(_prompt(step), _prompt(before))
+    return before.tool.casefold() == tool.name.casefold() and same_prompt(step.prompt, before.prompt)
 
 
 def _completeness(plan: Plan, _palette: Palette, reference: Plan | None) -> list[Deduction] | None:
@@ -203,7 +199,7 @@ def _completeness(plan: Plan, _palette: Palette, reference: Plan | None) -> list
         return None
     found = []
     for prompt, tools in pairs:
-        using = {step.tool.casefold(): step for step in plan if same_prompt(_prompt(step), prompt)}
+        using = {step.tool.casefold(): step for step in plan if same_prompt(step.prompt, prompt)}
         used = [using[tool] for tool in tools if tool in using]
         if used and len(used) < len(tools):
             left_out = ", ".join(name for tool, name in tools.items() if tool not in using)
@@ -216,7 +212,7 @@ def _pairs(reference: Plan) -> list[tuple[str, dict[str, str]]]:
     """Prompts that go to more than one tool, with the names of these tools by what they are compared by."""
     groups: list[tuple[str, dict[str, str]]] = []
     for step in reference:
-        prompt = _prompt(step)
+        prompt = step.prompt
         tools = next((tools for other, tools in groups if same_prompt(prompt, other)), None)
         if tools is None:
             groups.append((prompt, {step.tool.casefold(): step.tool}))

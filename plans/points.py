@@ -14,18 +14,18 @@ for efficiency unless the file says otherwise), so that a slip in one number is 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from gpa.errors import InputError
 from gpa.plans.metrics import GROUPS, METRICS, POINTS, Metric
+from gpa.plans.toml_or_json import read_value
 
 BUDGETS: Mapping[str, float] = {group: sum(POINTS[name] for name in names) for group, names in GROUPS.items()}
 _TOLERANCE = 1e-6
+_EXPECTED = "[points] of metrics and [budgets] of groups"
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,14 +36,11 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_points(path: str | Path) -> dict[Metric, float]:
     """The points of every metric by a file. Raises `InputError`."""
     path = Path(path).expanduser()
+    value = read_value(path, _EXPECTED)
     try:
-        data = path.read_bytes()
-        value: Any = msgspec.json.decode(data) if data.lstrip()[:1] == b"{" else tomllib.loads(data.decode())
         file = msgspec.convert(value, _File)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (msgspec.MsgspecError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: expected [points] of metrics and [budgets] of groups: {error}") from error
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: expected {_EXPECTED}: {error}") from error
     _known(path, "points", file.points, METRICS)
     _known(path, "budgets", file.budgets, tuple(GROUPS))
     points = {name: float(file.points.get(name, POINTS[name])) for name in METRICS}

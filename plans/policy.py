@@ -203,11 +203,8 @@ def _asked(calls: Sequence[ToolCall], numbers: Sequence[int]) -> Plan:
     """The calls of one model output, or of the code it wrote, as a plan."""
     steps = []
     for number in numbers:
-        arguments = calls[number].arguments
-        named = (
-            {str(key): value for key, value in arguments.items()} if isinstance(arguments, dict) else {"0": arguments}
-        )
-        steps.append(PlanStep(str(number), tool=calls[number].tool, arguments=named))
+        call = calls[number]
+        steps.append(PlanStep(str(number), tool=call.tool, arguments=named_arguments(call.arguments)))
     return Plan(tuple(steps))
 
 

@@ -7,7 +7,7 @@ are data themselves are ours, the rest follows the package traxgen 0.1.5.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
@@ -92,11 +92,13 @@ def sample_profiles(
     seed: int = 0,
     id_field: str = ID_FIELD,
     file: str = "",
+    watched: Callable[[Sequence[int]], Iterable[int]] = iter,
 ) -> list[dict[str, Any]]:
     """As many users as asked for (100 unless said), the same for the same template and seed; more begin alike.
 
-    Whole numbers as weights of `agent_sequence` are exact numbers of users. Ids are unique. Raises `WorkflowError` with
-    everything that is wrong with the template.
+    Whole numbers as weights of `agent_sequence` are exact numbers of users. Ids are unique. `watched` goes over the
+    numbers of the users and may show how far it is. Raises `WorkflowError` with everything that is wrong with the
+    template.
     """
     fields, sequences = read_template(template, file)
     wanted = sequences.exact
@@ -105,7 +107,7 @@ def sample_profiles(
     identity = parse(id_field)
     ids: set[str] = set()
     profiles = []
-    for index in range(len(wanted) if wanted else 100 if count is None else count):
+    for index in watched(range(len(wanted) if wanted else 100 if count is None else count)):
         chance = Random(f"{seed}:{index}")  # noqa: S311 - a sample that can be repeated, not a secret
         profile: dict[str, Any] = {}
         profile[SEQUENCE] = list(wanted[index] if wanted else sequences.draw(chance)) if sequences.known else []

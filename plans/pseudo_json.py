@@ -18,11 +18,14 @@ from msgspec import Struct
 from gpa.plans.tolerant import NAME, BareCall, Parser, Reason, Repair
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)", re.DOTALL | re.MULTILINE)
+# Blanks at the start of a line are those of that line: with `\s*` every line of many empty ones would read all others.
 _CODE = re.compile(
-    r"^\s*(?:import|from|def|class|for|return|print|async|await)\b|^\s*[\w.]+\s*=\s*(?=[\[{(\w]|\Z)", re.MULTILINE
+    r"^[ \t]*(?:import|from|def|class|for|return|print|async|await)\b|^[ \t]*[\w.]+\s*=\s*(?=[\[{(\w]|\Z)",
+    re.MULTILINE,
 )
 _CALL_LINE = re.compile(
-    r"^[ \t]*(?:[\w$#]+\s*=\s*|\d+[.)]\s*|[-*]\s*|await\s+|return\s+)*([^\W\d][\w.\-]*)\s*\(", re.MULTILINE
+    r"^[ \t]*(?:[\w$#]+[ \t]*=[ \t]*|\d+[.)][ \t]*|[-*][ \t]*|(?:await|return)[ \t]+)*([^\W\d][\w.\-]*)\s*\(",
+    re.MULTILINE,
 )
 _BRACKET = re.compile(r"[\[{]")
 
@@ -75,7 +78,7 @@ def parse_all(text: str) -> Iterator[tuple[int, int, Parsed]]:
             parser = Parser(text, begin, stop)
             if held:
                 parser.repair("markdown_fences", start)
-            elif text[:begin].strip(" \t\r\n,;") or at > start:
+            elif at > start or text[:begin].strip(" \t\r\n,;"):
                 parser.repair(_around(text[at:begin]), begin)
             value = parser.value(())
             yield begin, parser.at, Parsed(value, tuple(dict.fromkeys(parser.repairs)), parser.cut_at)

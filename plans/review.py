@@ -17,7 +17,7 @@ from gpa.plans.capabilities import CapabilityMapping, Registry
 from gpa.plans.coverage import Coverage, coverage
 from gpa.plans.executed import executed_plan
 from gpa.plans.grain import Policy, auto_grain
-from gpa.plans.observed import observed
+from gpa.plans.observed import end_of, observed
 from gpa.plans.parameter_changes import ParameterChange, changes_of, paired
 from gpa.plans.plan import Plan
 from gpa.plans.plan_reading import try_plan
@@ -100,7 +100,7 @@ def review(transcript: Transcript, asked: Asked, rules: Rules) -> Review:
     done = _done(transcript, asked, rules, {step.tool for one in plans for step in one.plan})
     covered = {requirement for one in plans for requirement in one.coverage.covered}
     wanted = asked.requirements.ids(cover_metrics=rules.cover_metrics)
-    end = observed(transcript).end
+    end = end_of(transcript)
     changes, not_done = _compared(plans, done, asked, rules, (end,) if end else ())
     return Review(
         trace_id=transcript.trace_id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ Reason = Literal[
     "unquoted_words",
     "cut_off",
 ]
-REASONS: tuple[Reason, ...] = Reason.__args__  # type: ignore[attr-defined]
+REASONS: tuple[Reason, ...] = get_args(Reason)
 
 _MAX_DEPTH = 100
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
@@ -123,7 +123,7 @@ class Parser:
     def skip(self) -> None:
         """Move over white space and comments."""
         while True:
-            self.at = min(_BLANK.match(self.text, self.at).end(), self.stop)  # type: ignore[union-attr]
+            self.at = min(_after_blanks(self.text, self.at), self.stop)
             comment = _COMMENT.match(self.text, self.at, self.stop)
             if comment is None or not comment[0]:
                 return
@@ -253,7 +253,7 @@ class Parser:
 
     def _closes(self, brackets: int, *, key: bool) -> bool:
         """Whether the quote here ends its text: what follows could follow a text, and no bracket of it is open."""
-        after = _BLANK.match(self.text, self.at + 1).end()  # type: ignore[union-attr]
+        after = _after_blanks(self.text, self.at + 1)
         following = self.text[after] if after < self.stop else ""
         between = self.text[self.at + 1 : after]
         if not following:
@@ -310,7 +310,7 @@ class Parser:
         return word or None
 
     def _delimited(self, end: int) -> bool:
-        after = _BLANK.match(self.text, end).end()  # type: ignore[union-attr]
+        after = _after_blanks(self.text, end)
         return after >= self.stop or self.text[after] in ",]}):;/#" or "\n" in self.text[end:after]
 
     def _call(self, name: str, path: tuple[str | int, ...]) -> BareCall:
@@ -333,6 +333,11 @@ class Parser:
         line = known + (self.text.count("\n", known_at, at) if at >= known_at else -self.text.count("\n", at, known_at))
         self._counted = (at, line)
         return line
+
+
+def _after_blanks(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 def _number(text: str) -> int | float:

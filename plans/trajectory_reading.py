@@ -28,7 +28,7 @@ _SETS = ("ground_truth_trajectories", "trajectories", "gold", "expected", "traje
 _USERS = ("user", "user_id", "customer_id", "employee_id", "id", "key", "trace_id")
 _NAMES = ("tool_name", "name", "tool", "function_name", "function", "action")
 _ARGUMENTS = ("tool_input", "arguments", "args", "parameters", "params", "input")
-_LINE = re.compile(r"\s*(?:tool:\s*)?([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_LINE = re.compile(r"\s*(?:tool:\s*)?([^\s()]+)(?:\s*\((.*)\))?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"(?:^|,\s*)([^\W\d]\w*)\s*=")
 _AGENT = re.compile(r"\s*agent:\s*(.*?)\s*")
 

@@ -15,8 +15,6 @@ from gpa.plans.plan import Plan, Problem
 from gpa.plans.plan_reading import try_plan
 from gpa.plans.pseudo_json import parse
 
-CALL_KEYS = ("step", "query")
-"""Both name a step's call, `{"step": "RAG((1), '...')", "depends_on": [1]}`."""
 _STRUCTURE = ("depends_on", "id")
 _SHOWN = 40
 

@@ -1,4 +1,7 @@
-"""What commands share that judge traces by something known beforehand: gold trajectories, requirements."""
+"""What commands share that judge traces by something known beforehand: gold trajectories, requirements.
+
+Their options about results, the judging itself, and the findings as lines.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,35 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpa.cli.output import one_line, open_output, safe_json, visible
+from gpa.cli.reading import size
 
 if TYPE_CHECKING:
     from gpa.evaluation import Evaluation, Located
     from gpa.ingest.transcript import Transcript
     from gpa.judges.run import Judge
+
+
+def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --ignore, --jsonl, --store, --fail-under and --max-bytes."""
+    options = (
+        click.option("--ignore", metavar="TOOL", multiple=True, help="Pass over calls of this tool."),
+        click.option("--jsonl", metavar="FILE", help="Write every result of a trace as a JSON line; - for stdout."),
+        click.option("--store", metavar="FILE", help="Keep results of traces in this SQLite file (or database URL)."),
+        click.option(
+            "--fail-under", type=click.FloatRange(0, 3), metavar="X", help="Exit 1 when a mean score is below X."
+        ),
+        click.option(
+            "--max-bytes",
+            callback=lambda _ctx, _option, text: size(text),
+            metavar="SIZE",
+            default="1GiB",
+            show_default=True,
+            help="Most bytes that one compressed file may unpack to.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def evaluated_by(

@@ -115,7 +115,7 @@ def _decided(
     questions: Sequence[Question], systems: Sequence[str], said: dict[str, ScoredAnswers]
 ) -> tuple[list[dict[str, Any]], list[Table]]:
     from gpa.agreement import rate
-    from gpa.answers import ALL, NEITHER, canonical, decision
+    from gpa.answers import canonical, decision, win_rates
     from gpa.tables import Table
 
     rows: list[dict[str, Any]] = []
@@ -135,11 +135,7 @@ def _decided(
             pairs.append((row["people"], row["decision"]))
         rows.append(row)
     made = [row["decision"] for row in rows if "decision" in row]
-
-    def wins(system: str) -> int:
-        return sum(one == ALL or (one != NEITHER and system in one.split(",")) for one in made)
-
-    rates = tuple((system, rate(wins(system), len(made))) for system in systems)
+    rates = tuple(win_rates(made, systems).items())
     counts = tuple((name, rate(count, len(made))) for name, count in Counter(made).most_common())
     tables = [
         Table(

@@ -10,9 +10,17 @@ import click
 
 from gpa.cli.figures import forms, write_tables
 from gpa.cli.options import Grouped
-from gpa.cli.output import one_line, open_output
 from gpa.cli.plan_model import Opened, model_options, only_written, taken, with_model
-from gpa.cli.plan_rows import SHOWN, is_short, palette_option, query_options, read, unplaced
+from gpa.cli.plan_rows import (
+    is_below,
+    is_short,
+    judged_options,
+    palette_option,
+    query_options,
+    read,
+    unplaced,
+    write_lines,
+)
 from gpa.cli.reading import Problems
 from gpa.errors import UsageError
 
@@ -21,8 +29,6 @@ if TYPE_CHECKING:
     from gpa.plan_ratings import RatedPlan
     from gpa.plans.palette import Palette
     from gpa.plans.plan_files import PlanRow
-
-WIDTH = 160
 
 
 class Asked(NamedTuple):
@@ -48,8 +54,7 @@ class Asked(NamedTuple):
     is_flag=True,
     help="Compare both ways and average: two people's plans, neither of which is the reference.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show every table and every difference.")
-@click.option("--fail-under", type=click.FloatRange(0, 1), metavar="X", help="Exit 1 when the mean F1 is below X.")
+@judged_options(1, "mean F1")
 @model_options
 @forms
 @click.pass_context
@@ -199,12 +204,7 @@ def _differences(rated: Sequence[RatedPlan], *, everything: bool) -> None:
         if one.there is not None and not one.row.rejected:
             sides = {"plan": "step", "reference": "reference step"}
             lines += [f"{name}{sides[it.side]} {it.step}: {it.reason}" for it in one.there.differences]
-    shown = lines if everything else lines[:SHOWN]
-    with open_output(None) as file:
-        if shown:
-            file.write("\nDifferences\n" + "".join(f"  {one_line(line, WIDTH)}\n" for line in shown))
-        if len(lines) > len(shown):
-            file.write(f"  and {len(lines) - len(shown)} more (--all)\n")
+    write_lines("Differences", lines, everything=everything)
 
 
 def _code(rated: Sequence[RatedPlan], problems: Problems, fail_under: float | None) -> int:
@@ -215,4 +215,4 @@ def _code(rated: Sequence[RatedPlan], problems: Problems, fail_under: float | No
     if any(one.failed for one in rated):
         return 3
     total = mean(one.there.f1 for one in rated if one.there is not None)
-    return 1 if fail_under is not None and (total is None or total < fail_under) else 0
+    return int(is_below(total, fail_under))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from gpa.cli.by_reference import evaluated_by, print_found
+from gpa.cli.by_reference import evaluated_by, print_found, result_options
 from gpa.cli.figures import forms, write_tables
 from gpa.cli.options import Grouped
 from gpa.cli.output import one_line, visible
 from gpa.cli.plan_model import Opened, model_options, only_written, taken, with_model
-from gpa.cli.reading import Problems, size
+from gpa.cli.reading import Problems
 from gpa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -65,19 +65,8 @@ class _Results(NamedTuple):
     show_default=True,
     help="Which rule decides on a grain nobody named.",
 )
-@click.option("--ignore", metavar="TOOL", multiple=True, help="Pass over calls of this tool.")
 @click.option("--gate", is_flag=True, help="Exit 1 unless there is nothing to mend in any plan.")
-@click.option("--jsonl", metavar="FILE", help="Write every result of traces as a JSON line there; - for stdout.")
-@click.option("--store", metavar="FILE", help="Keep results of traces in this SQLite file (or database URL).")
-@click.option("--fail-under", type=click.FloatRange(0, 3), metavar="X", help="Exit 1 when a mean score is below X.")
-@click.option(
-    "--max-bytes",
-    callback=lambda _ctx, _option, text: size(text),
-    metavar="SIZE",
-    default="1GiB",
-    show_default=True,
-    help="Most bytes that one compressed file may unpack to.",
-)
+@result_options
 @forms
 @model_options
 @click.pass_context

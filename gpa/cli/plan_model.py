@@ -29,7 +29,11 @@ _MODEL = grouped(
     option("--model", metavar="NAME", help="Let this model judge what rules cannot see, as provider/name."),
     *MODEL,
 )
-_SPENDING = grouped("Cost and speed of the model", *SPENDING)
+_SPENDING = grouped(
+    "Cost and speed of the model",
+    option("--dry-run", is_flag=True, help="Print requests, tokens and cost; send nothing. Needs no key."),
+    *SPENDING,
+)
 NAMES = frozenset(
     {
         "model",
@@ -38,6 +42,7 @@ NAMES = frozenset(
         "max_tokens",
         "context_window",
         "base_url",
+        "dry_run",
         "max_cost",
         "concurrency",
         "requests_per_minute",
@@ -80,32 +85,38 @@ def taken(options: dict[str, Any]) -> dict[str, Any]:
 def with_model(options: dict[str, Any], work: Callable[[Opened], Awaitable[T]]) -> T | None:
     """What `work` makes of the model that the options (`taken`) name; None when they name none.
 
-    What it cost is said on stderr; with --requests-to, how many requests were written. Raises `UsageError` for options
-    that contradict each other.
+    What it cost is said on stderr; with --requests-to, how many requests were written; with --dry-run, what it would
+    cost, on stdout. Raises `UsageError` for options that contradict each other.
     """
     given = dict(options)
     model = given.pop("model")
     if model is None:
         refuse_without_model(given)
         return None
+    if given["dry_run"] and given["requests_to"] is not None:
+        raise UsageError("--dry-run: contradicts --requests-to")
     return asyncio.run(_run(model, given, work))
 
 
 def only_written(options: dict[str, Any]) -> bool:
-    """Whether the model is only written to: there is nothing to show but that."""
-    return options.get("requests_to") is not None
+    """Whether questions are only written or counted: there is nothing to show but that."""
+    return options["requests_to"] is not None or options["dry_run"]
 
 
 async def _run(model: str, given: dict[str, Any], work: Callable[[Opened], Awaitable[T]]) -> T:
     from gpa.judging import opened
 
+    rehearsal = given.pop("dry_run")
     judging = judging_of(given)
-    async with opened(model, judging, on_batch=Reporter().batch) as bench:
+    async with opened(model, judging, recording=rehearsal, on_batch=Reporter().batch) as bench:
         clean = bench.redactors[0] if bench.redactors else None
         async with _shown(bench):
             done = await work(Opened(bench.client, clean, judging.max_tokens, judging.effort))
         spending = bench.spending(final=True)
-    _say(spending, judging.requests_to)
+    if rehearsal:
+        _say_cost(bench, model)
+    else:
+        _say(spending, judging.requests_to)
     return done
 
 
@@ -131,6 +142,29 @@ async def _shown(bench: Bench) -> AsyncIterator[None]:
             watching.cancel()
 
 
+def _say_cost(bench: Bench, model: str) -> None:
+    """Print what the questions that were not sent would take, by kind of question where there are several."""
+    from gpa.cli.spending import counted, usd
+    from gpa.judges.model import estimate
+
+    kinds = estimate(bench.unanswered, bench.prices)
+    total = kinds.pop("", None)
+    if total is None:
+        click.echo(f"There is nothing left to ask {visible(model)}; nothing was sent.")
+    else:
+        click.echo(f"Would ask {visible(model)}; nothing was sent.")
+        shown = {**(kinds if len(kinds) > 1 else {}), "in all": total}
+        for name, one in shown.items():
+            tokens = f"{one.input_tokens:,} tokens of input, {one.output_tokens:,} of output"
+            cost = f"{usd(one.usd.cached)}, as a batch {usd(one.usd.batch)}"
+            click.echo(f"  {visible(name)}: {counted(one.requests, 'request')}, {tokens}: {cost}")
+        click.echo(f"Assumed: {total.assumptions}; no answer that has to be asked for again.")
+        if total.most_usd is not None:
+            click.echo(f"No more than {usd(total.most_usd)} even if every answer had its full length.")
+    if bench.client.ledger.from_cache:
+        click.echo(f"{counted(bench.client.ledger.from_cache, 'answer')} in the response cache already.")
+
+
 def _say(spending: Spending, requests_to: object) -> None:
     if requests_to is not None:
         count = spending.unanswered
@@ -148,9 +182,3 @@ def _say(spending: Spending, requests_to: object) -> None:
     ):
         if count:
             click.echo(f"gpa: note: {count} response lines {what}", err=True)
-
-
-def refuse(options: dict[str, Any], why: str) -> None:
-    """Raise a UsageError when a model is named where none can help."""
-    if options.get("model") is not None:
-        raise UsageError(f"--model: {why}")

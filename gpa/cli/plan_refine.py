@@ -99,6 +99,8 @@ def command(
     asking = taken(options)
     if asking["model"] is None:
         raise UsageError("--model: expected the model that is to refine, as provider/name")
+    if asking["dry_run"]:
+        raise UsageError("--dry-run: every question depends on the last answer; --max-cost and --max-calls bound them")
     folder = _log_folder(output, asking, resume=resume)
     tools = load_palette(palette)
     problems = Problems()

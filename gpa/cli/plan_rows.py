@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpa.cli.output import one_line, open_output
 from gpa.cli.reading import Problems
 from gpa.errors import InputError, UsageError
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN = 30
 """Plans, deductions and differences shown on a terminal without --all."""
+WIDTH = 160
+"""Characters shown of a line."""
 PLANS = click.argument("plans", metavar="PLANS...", nargs=-1, required=True)
 
 
@@ -49,6 +52,34 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def is_short(table: Table, plans: int) -> bool:
     """Whether a table is shown without --all: not those by size of the plans, nor a line a plan of many."""
     return table.name not in {"by_steps", "by_hops"} and (table.name != "plans" or plans <= SHOWN)
+
+
+def judged_options(most: float, mean: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command --all and --fail-under, 0 to `most`, which is about the `mean`."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        limit = click.option(
+            "--fail-under", type=click.FloatRange(0, most), metavar="X", help=f"Exit 1 when the {mean} is below X."
+        )
+        everything = click.option("--all", "everything", is_flag=True, help="Show every table and every line.")
+        return everything(limit(command))
+
+    return decorate
+
+
+def is_below(total: float | None, fail_under: float | None) -> bool:
+    """Whether a mean is below what was asked for; what has no mean is."""
+    return fail_under is not None and (total is None or total < fail_under)
+
+
+def write_lines(title: str, lines: Sequence[str], *, everything: bool) -> None:
+    """Print lines under a title below the tables, the first ones unless all are asked for."""
+    shown = lines if everything else lines[:SHOWN]
+    with open_output(None) as file:
+        if shown:
+            file.write(f"\n{title}\n" + "".join(f"  {one_line(line, WIDTH)}\n" for line in shown))
+        if len(lines) > len(shown):
+            file.write(f"  and {len(lines) - len(shown)} more (--all)\n")
 
 
 def unplaced(problems: Iterable[Problem]) -> list[Problem]:

@@ -10,9 +10,19 @@ import click
 
 from gpa.cli.figures import forms, write_tables
 from gpa.cli.options import Grouped
-from gpa.cli.output import one_line, open_output, visible
+from gpa.cli.output import open_output, visible
 from gpa.cli.plan_model import Opened, model_options, only_written, taken, with_model
-from gpa.cli.plan_rows import PLANS, SHOWN, is_short, palette_option, query_options, read, unplaced
+from gpa.cli.plan_rows import (
+    PLANS,
+    is_below,
+    is_short,
+    judged_options,
+    palette_option,
+    query_options,
+    read,
+    unplaced,
+    write_lines,
+)
 from gpa.cli.reading import Problems
 from gpa.errors import UsageError
 
@@ -22,8 +32,6 @@ if TYPE_CHECKING:
     from gpa.plans.metrics import Metric, NoPairs
     from gpa.plans.palette import Palette
     from gpa.plans.plan_files import PlanRow
-
-WIDTH = 160
 
 
 @click.command(name="score", cls=Grouped)
@@ -49,8 +57,7 @@ WIDTH = 160
     help="A plan that the validator rejects has no points, or is left out and counted.",
 )
 @click.option("--metrics", metavar="A,B", help="Ask the model about these only.  [default: all but format]")
-@click.option("--all", "everything", is_flag=True, help="Show every table and every deduction.")
-@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="X", help="Exit 1 when the mean is below X.")
+@judged_options(100, "mean")
 @click.option("--queries-csv", metavar="FILE", help="Write the queries as the public release does (queries.csv).")
 @click.option("--plans-csv", metavar="FILE", help="Write the plans as the public release does (plans.csv).")
 @model_options
@@ -191,12 +198,7 @@ def _deductions(scored: Sequence[ScoredPlan], *, everything: bool) -> None:
             where = f"step {found.step}" if found.step else "the plan"
             by = "" if found.by == "rules" else f" ({found.by})"
             lines.append(f"{name}{where}: {found.metric.replace('_', ' ')}: {found.reason}{by}")
-    shown = lines if everything else lines[:SHOWN]
-    with open_output(None) as file:
-        if shown:
-            file.write("\nDeductions\n" + "".join(f"  {one_line(line, WIDTH)}\n" for line in shown))
-        if len(lines) > len(shown):
-            file.write(f"  and {len(lines) - len(shown)} more (--all)\n")
+    write_lines("Deductions", lines, everything=everything)
 
 
 def _export(rows: Sequence[PlanRow], queries_csv: str | None, plans_csv: str | None) -> None:
@@ -222,4 +224,4 @@ def _code(
     if any(one.failed for one in (opinions or {}).values()):
         return 3
     total = mean(one.score.score for one in scored if one.score)
-    return 1 if fail_under is not None and (total is None or total < fail_under) else 0
+    return int(is_below(total, fail_under))

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from gpa.cli.by_reference import evaluated_by, print_found
+from gpa.cli.by_reference import evaluated_by, print_found, result_options
+from gpa.cli.compiling import flat, read_crowd
 from gpa.cli.figures import forms, write_tables
-from gpa.cli.output import one_line, visible
-from gpa.cli.reading import Problems, size
+from gpa.cli.output import one_line
+from gpa.cli.reading import Problems
 from gpa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -53,19 +54,8 @@ class Sources(NamedTuple):
     help='How parameters are compared: 5 and "5" differ, are the same, or are not looked at.'
     "  [default: typed, as far as the gold has types]",
 )
-@click.option("--ignore", metavar="TOOL", multiple=True, help="Pass over calls of this tool.")
 @click.option("--outputs", metavar="FILE", help='Compare model outputs: JSON Lines of {"user", "output"}; no PATH.')
-@click.option("--jsonl", metavar="FILE", help="Write every result as a JSON line there; - for stdout.")
-@click.option("--store", metavar="FILE", help="Keep results in this SQLite file (or database URL) with the others.")
-@click.option("--fail-under", type=click.FloatRange(0, 3), metavar="X", help="Exit 1 when a mean score is below X.")
-@click.option(
-    "--max-bytes",
-    callback=lambda _ctx, _option, text: size(text),
-    metavar="SIZE",
-    default="1GiB",
-    show_default=True,
-    help="Most bytes that one compressed file may unpack to.",
-)
+@result_options
 @forms
 @click.pass_context
 def command(
@@ -105,7 +95,7 @@ def command(
     said: list[Located] = []
     expected = _gold(str(gold), values, said) if gold else _compiled(sources, values, said)
     for error in said:
-        click.echo(f"gpa: {visible(' '.join(str(error).split()))}", err=True)
+        click.echo(f"gpa: {flat(error)}", err=True)
     if not expected and said:
         ctx.exit(2)
     if outputs is not None:
@@ -159,15 +149,16 @@ def _compiled(sources: Sources, values: Values | None, said: list[Located]) -> d
     """By user what the workflows ask for; every error is added to `said`, and costs its own user only."""
     from gpa.plans.compile import Rejected, compile_users
     from gpa.plans.trajectory_reading import Gold
-    from gpa.plans.users import load_users
     from gpa.plans.workflow_files import survey_workflows
     from gpa.trajectories import Expected, Problem
 
     known, errors = survey_workflows(sources.workflows)
-    read = load_users(str(sources.users), id_field=sources.id_field)
-    said += (*errors, *read.errors)
-    found: dict[str, Expected | Problem] = {one.user: Problem(str(one), broken=True) for one in read.errors if one.user}
-    for one in compile_users(known, read.users, id_field=sources.id_field, external=_object(sources.external)):
+    crowd = read_crowd(str(sources.users), sources.external, sources.id_field)
+    said += (*errors, *crowd.errors)
+    found: dict[str, Expected | Problem] = {
+        one.user: Problem(str(one), broken=True) for one in crowd.errors if one.user
+    }
+    for one in compile_users(known, crowd.users, id_field=sources.id_field, external=crowd.external):
         if isinstance(one, Rejected):
             said += one.errors
             found.setdefault(one.user, Problem("; ".join(map(str, one.errors)), broken=True))
@@ -176,22 +167,6 @@ def _compiled(sources: Sources, values: Values | None, said: list[Located]) -> d
             gold = Gold(one, values) if values else Gold(one)
             found[one.user] = Expected(gold, tools, " + ".join(one.agents))
     return found
-
-
-def _object(path: str | None) -> dict[str, Any] | None:
-    if path is None:
-        return None
-    import msgspec
-
-    try:
-        value = msgspec.json.decode(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise InputError(f"{path}: expected a JSON object, found {error}") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: expected a JSON object, found {type(value).__name__}")
-    return value
 
 
 def _lookup(expected: dict[str, Expected | Problem], keys: dict[str, str], match_by: str | None) -> Any:

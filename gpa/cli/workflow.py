@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,13 +22,15 @@ from gpa.cli.compiling import (
 )
 from gpa.cli.drawing import plural, show, write_drawings, write_json
 from gpa.cli.options import Grouped, grouped, option
-from gpa.cli.output import json_line, open_output, visible
+from gpa.cli.output import console, json_line, open_output, visible
 from gpa.errors import UsageError
 
 if TYPE_CHECKING:
     from gpa.plans.located import Located
     from gpa.plans.workflow import Workflow
 
+LONG = 2000
+"""Users to make up from which on progress is shown."""
 FORMATS = "google"
 """What is written unless said: it keeps the types of values, as tool_only and traxgen do not."""
 
@@ -77,7 +81,7 @@ def validate(
     Examples:
       gpa workflow validate workflows/
       gpa workflow validate workflows/ --users users.json --id-field employee_id
-    """  # noqa: D301
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.plans.profiles import required_fields
     from gpa.plans.workflow_files import survey_workflows
 
@@ -159,7 +163,7 @@ def compile_command(
       gpa workflow compile workflows/ --users users.json
       gpa workflow compile workflows/ --users users.json --format google,traxgen -o gold.json
       gpa workflow compile workflows/ --users staff.json --id-field employee_id --json
-    """  # noqa: D301
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.plans.outputs import formats_named
     from gpa.plans.workflow_files import survey_workflows
 
@@ -208,7 +212,7 @@ def profiles(
       gpa workflow profiles workflows/ -n 100 --seed 7 -o users.json
       gpa workflow profiles workflows/ --template -o distributions.json
       gpa workflow profiles workflows/ --distributions distributions.json -o users.json
-    """  # noqa: D301
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.plans.profiles import changed, sample_profiles, workflow_template
     from gpa.plans.workflow_files import load_workflows
 
@@ -221,7 +225,9 @@ def profiles(
             lines = [f"{json_line(name)}: {json_line(value)}" for name, value in fields.items()]
             brackets = "{}"
         else:
-            sample = sample_profiles(fields, count, seed=seed, id_field=id_field, file=distributions or "")
+            sample = sample_profiles(
+                fields, count, seed=seed, id_field=id_field, file=distributions or "", watched=_watched
+            )
             lines = [json_line(profile) for profile in sample]
             brackets = "[]"
     with open_output(output) as file:
@@ -266,7 +272,7 @@ def draw(
       gpa workflow draw workflows/refund.json
       gpa workflow draw workflows/ --users users.json --user 1802531 -o user.svg
       gpa workflow draw workflows/ --as mermaid -o pictures/
-    """  # noqa: D301
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.plans.located import meant
     from gpa.plans.picture import gold_picture, workflow_picture
     from gpa.plans.workflow_files import load_workflows
@@ -293,6 +299,15 @@ def draw(
     say(errors)
     if errors:
         ctx.exit(2)
+
+
+def _watched(numbers: Sequence[int]) -> Iterable[int]:
+    """The numbers of the users to make up, with a bar on a terminal where there are many."""
+    if len(numbers) < LONG or not sys.stderr.isatty():
+        return numbers
+    from rich.progress import track
+
+    return track(numbers, "making up users", console=console(stderr=True), transient=True)
 
 
 def _summary(workflow: Workflow) -> dict[str, Any]:

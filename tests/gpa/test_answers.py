@@ -35,6 +35,10 @@ def test_a_score_outside_its_scale_is_refused() -> None:
 
 def test_win_rates_count_shared_wins_for_each() -> None:
     made = ["R1", "R1,R3", "R2", NEITHER]
-    assert win_rates(made, ("R1", "R2", "R3")) == {"R1": 0.5, "R2": 0.25, "R3": 0.25}
-    assert win_rates([ALL], ("R1", "R2")) == {"R1": 1.0, "R2": 1.0}
-    assert win_rates([], ("R1",)) == {"R1": None}
+    assert shares(made, "R1", "R2", "R3") == {"R1": 0.5, "R2": 0.25, "R3": 0.25}
+    assert shares([ALL], "R1", "R2") == {"R1": 1.0, "R2": 1.0}
+    assert shares([], "R1") == {"R1": None}
+
+
+def shares(made: list[str], *systems: str) -> dict[str, float | None]:
+    return {system: found.value for system, found in win_rates(made, systems).items()}

@@ -6,33 +6,20 @@ import json
 import random
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
-from gpa.cli import main
 from gpa.errors import UsageError
 from gpa.horizon import Outcome, regress, strata, stratum
 from gpa.ingest.assembly import read_traces
 from gpa.ingest.transcript import transcribe
 from gpa.plans.horizon import LABELS, Horizon, measure_horizon
+from tests.gpa.command_line import gpa
 
 ROOT = Path(__file__).parents[2]
 TRACES = ROOT / "fixtures/traces/otel-genai-planner"
 PLANTED = ROOT / "fixtures/gold/planted.jsonl"
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def gpa(*arguments: object) -> Ran:
-    done = CliRunner().invoke(main, list(map(str, arguments)), env={"COLUMNS": "200"})
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Ran(done.exit_code, done.stdout, done.stderr)
+STATS = "needs statsmodels: pip install 'agent-gpa[stats]'"
 
 
 def measured() -> list[Horizon]:
@@ -137,7 +124,7 @@ def outcomes(count: int = 600) -> list[Outcome]:
 
 
 def test_the_regression_finds_what_the_answers_depend_on() -> None:
-    pytest.importorskip("statsmodels")
+    pytest.importorskip("statsmodels", reason=STATS)
     table = regress(outcomes())
     terms = [row[0] for row in table.rows]
     assert terms == ["intercept", "depth", "breadth", "single step", "depth x single step", "breadth x single step"]
@@ -149,7 +136,7 @@ def test_the_regression_finds_what_the_answers_depend_on() -> None:
 
 
 def test_the_regression_equals_a_plain_logit_with_clustered_errors() -> None:
-    sm = pytest.importorskip("statsmodels.api")
+    sm = pytest.importorskip("statsmodels.api", reason=STATS)
     import numpy as np
 
     runs = outcomes(200)
@@ -167,7 +154,7 @@ def test_the_regression_equals_a_plain_logit_with_clustered_errors() -> None:
 
 
 def test_a_term_that_does_not_vary_is_left_out() -> None:
-    pytest.importorskip("statsmodels")
+    pytest.importorskip("statsmodels", reason=STATS)
     table = regress([one._replace(single_step=True, breadth=1.0) for one in outcomes(100)])
     assert [row[0] for row in table.rows] == ["intercept", "depth"]
     assert table.notes[-1] == "left out, because it does not vary: breadth, single step"
@@ -181,7 +168,7 @@ def test_without_statsmodels_one_line_says_what_to_install(monkeypatch: pytest.M
 
 
 def test_answers_that_are_all_right_cannot_be_explained() -> None:
-    pytest.importorskip("statsmodels")
+    pytest.importorskip("statsmodels", reason=STATS)
     with pytest.raises(UsageError, match="right and wrong answers"):
         regress([one._replace(correct=True) for one in outcomes(10)])
 

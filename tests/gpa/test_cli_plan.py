@@ -8,20 +8,22 @@ import json
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from gpa.agreement import cohen_kappa, confusion, fleiss_kappa
-from gpa.cli import main
 from gpa.cli.plan import COMMANDS
 from gpa.cli.plan import command as group
 from gpa.plan_ratings import human_place
 from gpa.plans.one_shot import RATINGS
 from gpa.plans.plan_files import PlanRow
+from tests.gpa import command_line
+from tests.gpa.command_line import Ran
 from tests.servers.messages import Answer, MessagesService, messages_service
+
+pytestmark = pytest.mark.usefixtures("own_caches")
 
 ROOT = Path(__file__).parents[2]
 PALETTE = ROOT / "fixtures/plans/contact_centre.toml"
@@ -35,26 +37,8 @@ LAZY = {**GOOD, "3": {"query": "LLM('Summarise to answer the query')", "depends_
 CYCLE = {"1": {"step": "LLM('(2)')", "depends_on": [2]}, "2": {"step": "LLM('(1)')", "depends_on": [1]}}
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture(autouse=True)
-def own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-
-
 def gpa(*arguments: object) -> Ran:
-    done = CliRunner().invoke(main, ["plan", *map(str, arguments)], env={"COLUMNS": "200"})
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Ran(done.exit_code, done.stdout, done.stderr)
+    return command_line.gpa("plan", *arguments)
 
 
 def lines(folder: Path, *rows: object, name: str = "rows.jsonl") -> Path:
@@ -295,6 +279,21 @@ def test_requests_go_to_a_file_and_answers_come_from_one(
     assert done.json["plans"][0]["id"] == "good"
     lacking = gpa(*command, "--responses-from", lines(tmp_path, name="empty.jsonl"))
     assert lacking.code == 3
+
+
+@pytest.mark.parametrize("name", ["score", "compare"])
+def test_a_rehearsal_counts_the_requests_that_would_be_sent_and_needs_no_key(
+    name: str, rows: Path, tmp_path: Path
+) -> None:
+    command = [name, rows, "--palette", PALETTE, "--model", SONNET]
+    done = gpa(*command, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    count = {"score": 12, "compare": 2}[name]
+    assert f"  in all: {count} requests, " in done.out
+    assert ("  plan-redundancy: 2 requests, " in done.out) == (name == "score")
+    assert "No more than $" in done.out
+    refused = gpa(*command, "--dry-run", "--requests-to", tmp_path / "requests.jsonl")
+    assert (refused.code, refused.err) == (2, "gpa: --dry-run: contradicts --requests-to\n")
 
 
 @pytest.fixture

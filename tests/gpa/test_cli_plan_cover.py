@@ -5,44 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from gpa.cli import main
 from gpa.evaluation import Evaluation
 from gpa.judges.verdict import Verdict
 from gpa.store import open_store
+from tests.gpa import command_line
+from tests.gpa.command_line import Ran
 from tests.plans.analysed import PLANNED, Call, otlp
 from tests.plans.revenue import COLUMNS, QUESTION, READ, TOOLS
 from tests.servers.messages import Answer, MessagesService, messages_service
+
+pytestmark = pytest.mark.usefixtures("own_caches")
 
 SONNET = "anthropic/claude-sonnet-5-5"
 UNASKED: Call = ("detect_anomalies", {"column": "revenue"})
 A, B = "a" * 32, "b" * 32
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture(autouse=True)
-def own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-
-
-def gpa(command: str, *arguments: object) -> Ran:
-    done = CliRunner().invoke(main, ["plan", command, *map(str, arguments)], env={"COLUMNS": "200"})
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Ran(done.exit_code, done.stdout, done.stderr)
+def gpa(*arguments: object) -> Ran:
+    return command_line.gpa("plan", *arguments)
 
 
 @pytest.fixture
@@ -78,7 +62,7 @@ def test_plans_and_calls_of_traces_are_held_against_what_was_asked_for(files: Pa
 
 def test_results_merge_with_those_of_other_judges(files: Path) -> None:
     store, lines = files / "gpa.db", files / "results.jsonl"
-    assert CliRunner().invoke(main, ["evaluate", str(files / "traces.jsonl"), "--store", str(store)]).exit_code == 0
+    assert command_line.gpa("evaluate", files / "traces.jsonl", "--store", store).code == 0
     for _ in range(2):
         assert cover(files, "--store", store, "--jsonl", lines).code == 0
     results = Evaluation.load(lines).results
@@ -235,6 +219,13 @@ def test_what_cannot_be_extracted_is_a_failure_and_never_full_coverage(files: Pa
     done = with_model(files, "--base-url", service.url)
     assert (done.code, service.paid.total()) == (3, 6)
     assert all("'forecast' (asked 3 times)" in row["problem"] for row in done.json["traces"])
+
+
+def test_a_rehearsal_says_what_it_would_cost_and_covers_nothing(files: Path) -> None:
+    done = with_model(files, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert "  in all: 2 requests, " in done.out
+    assert "coverage" not in done.out
 
 
 def test_requests_and_responses_go_by_files(files: Path) -> None:

@@ -1,4 +1,4 @@
-"""`gpa plan refine` and `gpa plan lineage`: what they print and write, by wire and by file, stopped and resumed."""
+"""`gpa plan refine`: what it prints and writes, by wire and by file, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -18,40 +18,13 @@ from click.testing import CliRunner, Result
 
 from gpa.cli import main
 from gpa.plans.plan_files import read_rows
+from tests.gpa.call_plans import PALETTE, PLAN, SPLIT
 from tests.servers.messages import Answer, MessagesService, blocks, messages_service
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("own_caches")
+
 MODEL = "anthropic/claude-haiku-5-5"
 QUERY = "Why do customers of Graz cancel?"
-PALETTE = """
-[[tools]]
-name = "T2S"
-about = "Figures of calls. T2S(ids, prompt)."
-triggers = ["call drivers", "moments", "duration"]
-max_triggers = 1
-
-[[tools]]
-name = "LLM"
-about = "Writes the answer. LLM(prompt)."
-inputs = "prompt"
-executable = false
-"""
-PLAN = {
-    "1": {"step": "T2S([], 'Count call drivers; list moments')", "depends_on": []},
-    "2": {"step": "LLM('Answer (query) from (1)')", "depends_on": [1]},
-}
-SPLIT = [
-    {"id": "1", "step": "T2S([], 'Count call drivers')", "depends_on": []},
-    {"id": "2", "step": "T2S([], 'list moments')", "depends_on": []},
-    {"id": "3", "step": "LLM('Answer (query) from (1) and (2)')", "depends_on": ["1", "2"]},
-]
-
-
-@pytest.fixture(autouse=True)
-def own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
 
 
 @pytest.fixture
@@ -87,7 +60,7 @@ def answered(params: dict[str, Any]) -> Answer:
 
 
 def gpa(*args: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False)
+    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False, env={"COLUMNS": "200"})
 
 
 def arguments(plans: Path, palette: Path, *more: object) -> list[object]:
@@ -366,9 +339,10 @@ def test_answers_that_end_early_give_the_lineage_so_far_and_exit_3(plan: Path, p
         (lambda args: [arg for arg in args if arg not in {"--model", MODEL}], "--model: expected the model"),
         (lambda args: [*args, "--resume"], "--resume: expected the file of the run to go on with (-o FILE)"),
         (lambda args: [*args, "-o", "."], ".: expected a file to write to, found a folder"),
+        (lambda args: [*args, "--dry-run"], "--dry-run: every question depends on the last answer"),
         (lambda args: [arg for arg in args if arg not in {"--query", QUERY}], "expected a query for the plan"),
     ],
-    ids=["no model", "nothing to resume", "folder", "no query"],
+    ids=["no model", "nothing to resume", "folder", "rehearsal", "no query"],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_asked(
     change: Callable[[list[object]], list[object]], why: str, service: MessagesService, plan: Path, palette: Path
@@ -389,73 +363,3 @@ def test_a_plan_that_is_none_is_said_and_the_others_are_refined(
     assert "not a valid plan" in result.stderr
     assert "expected an earlier step, found step 2, which comes later" in result.stderr
     assert "good: 2 plans" in result.stdout
-
-
-# lineage of traces
-
-
-def test_the_stated_plans_of_a_trace_are_shown_with_their_repetitions(palette: Path) -> None:
-    result = gpa("plan", "lineage", ROOT / "fixtures" / "traces" / "openinference-smolagents", "--palette", palette)
-    assert result.exit_code == 0, result.output
-    assert "triage: 1 plan, stated again 1 time" in result.stdout
-    assert "s2: 3 steps in words, nothing to score" in result.stdout
-
-
-def trace_of(path: Path, *said: str) -> Path:
-    """A recorded run of one agent that says these texts, one model call each."""
-    spans = [
-        {
-            "traceId": "0" * 31 + "1",
-            "spanId": f"{number:016x}",
-            "name": "chat",
-            "startTimeUnixNano": str(number * 10**9),
-            "endTimeUnixNano": str(number * 10**9 + 1),
-            "attributes": [
-                {"key": key, "value": {"stringValue": value}}
-                for key, value in {
-                    "openinference.span.kind": "LLM",
-                    "llm.output_messages.0.message.role": "assistant",
-                    "llm.output_messages.0.message.content": text,
-                }.items()
-            ],
-        }
-        for number, text in enumerate(said, 1)
-    ]
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
-    return path
-
-
-def test_replans_of_a_trace_are_shown_with_diffs_and_scores(palette: Path, tmp_path: Path) -> None:
-    by_number = {one["id"]: {"step": one["step"], "depends_on": one["depends_on"]} for one in SPLIT}
-    plans = (f"Plan:\n{json.dumps(PLAN)}", f"New plan:\n{json.dumps(by_number)}", "Plan: I shall see.")
-    trace = trace_of(tmp_path / "trace.json", *plans)
-    result = gpa("plan", "lineage", trace, "--palette", palette)
-    assert result.exit_code == 0, result.output
-    for shown in (
-        ": 2 plans",
-        "  s1: 2 steps, score 90.45 of 100 (by 5 of 7 metrics)",
-        '    -"1": {"step": "T2S([], \'Count call drivers; list moments\')"',
-        "  s2: 3 steps, score 100.00 of 100 (by 5 of 7 metrics)",
-        "  s3: not read: it is neither steps nor a list",
-        "  score by the rules: 90.45 -> 100.00 of 100 (by 5 of 7 metrics): step executability 7.5 -> 15.0",
-    ):
-        assert shown in result.stdout
-    found = json.loads(gpa("plan", "lineage", trace, "--palette", palette, "--replanned", "--json").stdout)
-    assert [version["label"] for version in found["versions"]] == ["s1", "s2"]
-    assert (found["status"], len(found["lineage"]), list(found["unread"])) == ("replanned", 2, ["s3"])
-    (revision,) = found["revisions"]
-    assert revision["step"] == "s2"
-
-
-def test_replanned_leaves_out_agents_that_kept_their_plan(palette: Path, tmp_path: Path) -> None:
-    trace = trace_of(tmp_path / "trace.json", "Plan:\n1. Look\n2. Answer")
-    assert gpa("plan", "lineage", trace, "--palette", palette, "--replanned").stdout == ""
-    assert "2 steps in words" in gpa("plan", "lineage", trace, "--palette", palette).stdout
-
-
-def test_traces_without_a_plan_are_counted_and_a_path_without_traces_is_an_error(palette: Path, tmp_path: Path) -> None:
-    none = gpa("plan", "lineage", ROOT / "fixtures" / "traces" / "openllmetry-openai", "--palette", palette, "--json")
-    assert (none.exit_code, none.stdout) == (0, "")
-    assert "state no plan" in none.stderr
-    (tmp_path / "empty").mkdir()
-    assert gpa("plan", "lineage", tmp_path / "empty", "--palette", palette).exit_code == 2

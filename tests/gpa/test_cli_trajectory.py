@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from gpa.cli import main
 from gpa.evaluation import Evaluation
 from gpa.judges.verdict import NotApplicable, Verdict
+from tests.gpa.command_line import gpa
 
 TRACES = Path(__file__).parents[2] / "fixtures/traces/otel-genai-planner"
 WHOLE = TRACES / "whole_plan.traces.jsonl"
@@ -48,18 +47,6 @@ USER = {
     "wants_fee": False,
     "user_provided_info": {"boat": "Kittiwake"},
 }
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def gpa(*arguments: object) -> Ran:
-    done = CliRunner().invoke(main, list(map(str, arguments)), env={"COLUMNS": "200"})
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Ran(done.exit_code, done.stdout, done.stderr)
 
 
 def google(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:

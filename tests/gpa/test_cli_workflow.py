@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from gpa.cli import main
+from tests.gpa import command_line
+from tests.gpa.command_line import Ran
 from tests.plans.workflows import FIXTURES, TRAVELLER, user
 
 TRAVELLERS = FIXTURES / "users" / "travellers.json"
 EMPLOYEES = FIXTURES / "users" / "employees.json"
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 def gpa(*arguments: object) -> Ran:
-    done = CliRunner().invoke(main, ["workflow", *map(str, arguments)], env={"COLUMNS": "120"})
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Ran(done.exit_code, done.stdout, done.stderr)
+    return command_line.gpa("workflow", *arguments, columns=120)
 
 
 @pytest.fixture

@@ -165,9 +165,9 @@ def test_the_tables_hold_the_metrics_and_what_is_to_be_mended() -> None:
     one.review(analysed(PLANNED, calls, trace_id="b" * 32))
     reviews = list(one.reviews.values())
     metrics, changes, lines = tables(reviews)
-    assert metrics.row("planned")["coverage"].count == 14  # type: ignore[union-attr]
-    assert metrics.row("done")["unjustified steps"].count == 1  # type: ignore[union-attr]
-    assert changes.row("safe repairs")["plans"].value == 0.5  # type: ignore[union-attr]
+    assert metrics.row("planned")["coverage"].count == 14  # type: ignore[union-attr]  # the cell is a rate
+    assert metrics.row("done")["unjustified steps"].count == 1  # type: ignore[union-attr]  # the cell is a rate
+    assert changes.row("safe repairs")["plans"].value == 0.5  # type: ignore[union-attr]  # the cell is a rate
     assert (changes.row("safe repairs")["times"], changes.row("changes of meaning")["times"]) == (1, 0)
     assert [row[2] for row in lines.rows] == ["7/7"] * 4
     assert to_mend(reviews) == [(f"{'a' * 32} done", ("Remove unjustified steps: detect_anomalies",))]

@@ -6,29 +6,20 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
-from gpa.cli import main
 from gpa.judges.gold import load_gold
+from tests.gpa import command_line
+from tests.gpa.command_line import Ran
 
 ROOT = Path(__file__).parents[2]
 PLANTED = ROOT / "fixtures/gold/planted.jsonl"
 TRACES = ROOT / "fixtures/traces/openinference-smolagents"
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 def gpa(*arguments: object) -> Ran:
-    done = CliRunner().invoke(main, list(map(str, arguments)), env={"COLUMNS": "160"})
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Ran(done.exit_code, done.stdout, done.stderr)
+    return command_line.gpa(*arguments, columns=160)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 from gpa.ingest.dialects.call import Message
 from gpa.ingest.transcript import Transcript
 from gpa.judges.judge import Judge
-from gpa.judges.model import Client, Model, ScriptedModel
+from gpa.judges.model import Client, Model, ScriptedModel, TokenUsage
 from gpa.judges.questions import Asking
 from gpa.judges.rubrics import Rubric, load_frame, load_rubrics
 from gpa.judges.verdict import AnyResult
@@ -63,3 +63,7 @@ def scripted(script: Any, dimensions: Sequence[str] = ("TC",), run: Transcript =
     results = judged(judge(model, **fields), dimensions, run)
     asyncio.run(model.aclose())
     return results
+
+
+def usage(n: int = 100) -> TokenUsage:
+    return TokenUsage(input_tokens=n, output_tokens=n // 10, cache_read_tokens=7 * n)

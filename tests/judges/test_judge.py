@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpa.ingest.transcript import Transcript
-from gpa.judges.examples import Example
 from gpa.judges.model import (
     Cache,
     Client,
     ErrorType,
     FileModel,
-    Ledger,
+    RecordingModel,
     Reply,
     ReplyError,
     Responses,
     ScriptedModel,
-    TokenUsage,
-    load_prices,
 )
 from gpa.judges.prompt import answer_schema
-from gpa.judges.questions import Asking
 from gpa.judges.rubrics import Rubric, load_rubrics
 from gpa.judges.run import Task, Work, run
 from gpa.judges.scoring import judge as checks
-from gpa.judges.spent import Spent, spent
-from gpa.judges.verdict import DIMENSIONS, RESULT, Failure, NotApplicable, Usage, Verdict
+from gpa.judges.verdict import DIMENSIONS, RESULT, Failure, NotApplicable, Verdict
 from tests.judges.checks.transcripts import llm, said, tool, transcript
-from tests.judges.replies import QUOTE, RUN, answer, finding, judge, judged, reply, scripted
-
-SONNET = "anthropic/claude-sonnet-5-5"
-
-
-def usage(n: int = 100) -> TokenUsage:
-    return TokenUsage(input_tokens=n, output_tokens=n // 10, cache_read_tokens=7 * n)
+from tests.judges.replies import QUOTE, RUN, answer, finding, judge, judged, reply, scripted, usage
 
 
 def test_an_answer_becomes_a_verdict_with_spans() -> None:
@@ -121,10 +108,6 @@ def test_a_re_ask_that_fails_is_a_failure_of_its_own_kind() -> None:
 
 
 def test_a_file_of_responses_cannot_be_asked_again() -> None:
-    model = ScriptedModel([])
-    probe = judge(model)
-    from gpa.judges.model import RecordingModel
-
     recording = RecordingModel("a/b", context_window=200_000)
     judged(judge(recording), ["TC", "TS"])
     first = recording.requests[0]
@@ -135,7 +118,6 @@ def test_a_file_of_responses_cannot_be_asked_again() -> None:
     assert "there is no JSON object in it; asked again: r.jsonl: expected a line with custom_id" in bad.message
     assert isinstance(missing, Failure)
     assert missing.error_type == "missing"
-    assert probe.model == "scripted/model"
 
 
 def test_unreadable_answers_are_not_kept_and_good_ones_are(tmp_path: Path) -> None:
@@ -209,125 +191,6 @@ class TestSingle:
         assert scripted([], [], mode="single") == []
 
 
-class TestMoney:
-    def test_a_price_gives_a_cost_as_the_ledger_books_it(self) -> None:
-        model = ScriptedModel(["no", reply()], name=SONNET)
-        client = Client(model, ledger=Ledger(load_prices()))
-        [verdict] = judged(judge(client))
-        assert verdict.cost_usd == pytest.approx(client.ledger.spent_usd)
-        assert client.ledger.spent_usd > 0
-
-    def test_without_a_price_the_cost_is_unknown_not_nothing(self) -> None:
-        client = Client(ScriptedModel([reply()], name="other/model"))
-        [verdict] = judged(judge(client))
-        assert verdict.cost_usd is None
-        assert verdict.usage.input_tokens > 0
-        assert RESULT.validate_json(verdict.model_dump_json()) == verdict
-
-    def test_an_unknown_cost_is_told_of_results_without_a_score_too(self) -> None:
-        [result] = scripted([Reply(text=reply(score=None, not_applicable="-"), usage=usage())])
-        assert '"cost_usd":null' in result.model_dump_json()
-        assert RESULT.validate_json(result.model_dump_json()).cost_usd is None
-
-    def test_what_was_not_sent_cost_nothing(self) -> None:
-        [result] = scripted([ReplyError(error_type="budget", message="not sent")])
-        assert (result.cost_usd, result.usage) == (0.0, Usage())
-
-    @given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 10)), max_size=5), st.integers(1, 9))
-    def test_shares_add_up(self, paid: list[tuple[int, float]], count: int) -> None:
-        total = spent(Reply(text="", usage=usage(n), cost_usd=cost) for n, cost in paid)
-        shares = total.shared(count)
-        together = Spent()
-        for share in shares:
-            together = together.plus(share)
-        assert len(shares) == count
-        assert together.usage == total.usage
-        assert together.cost_usd == pytest.approx(total.cost_usd)
-
-    def test_one_unknown_price_makes_the_sum_unknown(self) -> None:
-        outcomes = [Reply(text="", usage=usage(), cost_usd=1.0), Reply(text="", usage=usage(), cost_usd=None)]
-        assert spent(outcomes) == Spent(usage(200).total(), None)
-        assert spent([Reply(text="", cost_usd=None)]) == Spent()
-
-
-LONG = transcript(*(tool("read", {"n": n}, f"{n} " + "lorem ipsum " * 300) for n in range(30)), llm(said(QUOTE)))
-
-
-class TestLongRuns:
-    WINDOW = 24_000
-
-    def parts(self) -> int:
-        model = ScriptedModel({"TC": [reply()] * 50, "TC-final": reply()}, context_window=self.WINDOW)
-        judged(judge(model), run=LONG)
-        return len(model.requests) - 1
-
-    def test_findings_are_united_and_one_score_is_given_over_them(self) -> None:
-        count = self.parts()
-        assert count > 2
-        replies = [reply(finding(quote=f"{n} lorem ipsum lorem ipsum", steps=[f"s{n + 1}"])) for n in range(count)]
-        model = ScriptedModel(
-            {"TC": replies, "TC-final": reply(score=0, rationale="all in all")}, context_window=24_000
-        )
-        [verdict] = judged(judge(model), run=LONG)
-        assert isinstance(verdict, Verdict)
-        assert (verdict.score, verdict.rationale) == (0, "all in all")
-        assert [one.span_ids for one in verdict.findings] == [(f"span{n + 1}",) for n in range(count)]
-        final = model.requests[-1]
-        assert (final.judge, final.prefix) == ("TC-final", "")
-        assert all(f'"steps":["s{n + 1}"]' in final.tail for n in range(count))
-        assert "# Tool Calling" in final.tail
-        assert verdict.usage.input_tokens == sum(request.input_tokens for request in model.requests)
-        assert all(request.input_tokens + request.max_tokens <= self.WINDOW for request in model.requests)
-
-    def test_the_parts_hold_every_step_between_them(self) -> None:
-        model = ScriptedModel({"TC": [reply()] * 50, "TC-final": reply()}, context_window=self.WINDOW)
-        judged(judge(model), run=LONG)
-        bodies = [request.prefix.split(" in full.\n")[1] for request in model.requests[:-1]]
-        assert [sum(f"\n[{step.label}] " in f"\n{body}" for body in bodies) for step in LONG.steps] == [1] * 31
-
-    def test_a_part_that_fails_is_a_failure_that_says_which(self) -> None:
-        count = self.parts()
-        replies = [reply()] * (count - 1) + [ReplyError(error_type="refusal", message="no")]
-        [result] = scripted({"TC": replies}, run=LONG, context_window=self.WINDOW)
-        assert isinstance(result, Failure)
-        assert (result.error_type, result.message) == ("refusal", f"part {count} of {count}: no")
-
-    def test_a_final_score_that_fails_is_a_failure(self) -> None:
-        last = ["?", "??"]
-        [result] = scripted({"TC": [reply()] * self.parts(), "TC-final": last}, run=LONG, context_window=self.WINDOW)
-        assert isinstance(result, Failure)
-        assert result.message.startswith("the final score: the answer could not be read: ")
-
-    def test_a_dimension_that_applies_to_no_part_does_not_apply(self) -> None:
-        none = reply(score=None, not_applicable="no plan")
-        [result] = scripted({"TC": [none] * self.parts()}, run=LONG, context_window=self.WINDOW)
-        assert isinstance(result, NotApplicable)
-
-    def test_all_judges_share_the_parts(self) -> None:
-        script: dict[str, Any] = {code: [reply()] * 50 for code in DIMENSIONS}
-        script |= {f"{code}-final": reply() for code in DIMENSIONS}
-        model = ScriptedModel(script, context_window=self.WINDOW)
-        judged(judge(model), list(DIMENSIONS), LONG)
-        prefixes = {request.prefix_key for request in model.requests if request.prefix}
-        alone = ScriptedModel({"PA": [reply()] * 50, "PA-final": reply()}, context_window=self.WINDOW)
-        judged(judge(alone), ["PA"], LONG)
-        assert prefixes == {request.prefix_key for request in alone.requests if request.prefix}
-
-    def test_in_single_mode_the_final_scores_are_shared_by_nobody(self) -> None:
-        body = json.dumps({code: answer() for code in ("LC", "TC")})
-        script: dict[str, Any] = {
-            "all": [body] * 50,
-            "LC-final": reply(score=0),
-            "TC-final": Reply(text=reply(score=3), usage=usage(100_000)),
-        }
-        model = ScriptedModel(script, context_window=self.WINDOW)
-        one, other = judged(judge(model, mode="single"), ["LC", "TC"], LONG)
-        assert isinstance(one, Verdict)
-        assert isinstance(other, Verdict)
-        assert (one.score, other.score) == (0, 3)
-        assert other.usage.input_tokens - one.usage.input_tokens > 50_000
-
-
 FAILING = transcript(
     *(tool("search", {"query": "x"}, error="ConnectionError: no route to host") for _ in range(5)),
     llm(said("It is 42.")),
@@ -368,59 +231,6 @@ class TestChecks:
         assert verdict.findings == ()
 
 
-class TestRubricHash:
-    BASE: dict[str, Any] = {}
-    CHANGES: dict[str, dict[str, Any]] = {
-        "notes": {"notes": "One agent."},
-        "example": {"examples": (Example(evidence="e"),)},
-        "mode": {"mode": "single"},
-        "checks": {"with_checks": True},
-        "effort": {"effort": "high"},
-        "another effort": {"effort": "low"},
-        "rubric": {"rubrics": {**load_rubrics(), "TC": Rubric(code="TC", title="T", text="# T")}},
-    }
-    SAME: dict[str, dict[str, Any]] = {
-        "max_tokens": {"max_tokens": 2_000},
-        "cache": {"cache_ttl": None},
-        "sample": {"sample": 3},
-        "redaction": {"clean": str},
-        "another rubric": {"rubrics": {**load_rubrics(), "LC": Rubric(code="LC", title="T", text="# T")}},
-        "fewer rubrics": {"rubrics": {"TC": load_rubrics()["TC"]}},
-        "an example for another judge": {"examples": (Example(evidence="e", dimensions=("LC",)),)},
-    }
-
-    def hash(self, **fields: Any) -> str:
-        return judge(ScriptedModel([]), **fields).rubric_hash("TC")
-
-    def test_it_changes_with_all_that_is_asked(self) -> None:
-        hashes = [self.hash(), *(self.hash(**fields) for fields in self.CHANGES.values())]
-        assert len(set(hashes)) == len(hashes)
-        from gpa.judges.judge import Judge
-
-        assert Judge(ScriptedModel([]), load_rubrics(), Asking(frame="other")).rubric_hash("TC") not in hashes
-
-    @pytest.mark.parametrize("fields", SAME.values(), ids=SAME)
-    def test_and_with_nothing_else(self, fields: dict[str, Any]) -> None:
-        assert self.hash(**fields) == self.hash()
-
-    def test_it_does_not_depend_on_the_model(self) -> None:
-        assert judge(ScriptedModel([], name="a/b", context_window=9_000)).rubric_hash("TC") == self.hash()
-
-    def test_in_single_mode_every_rubric_counts(self) -> None:
-        other = {**load_rubrics(), "LC": Rubric(code="LC", title="T", text="# T")}
-        assert self.hash(mode="single", rubrics=other) != self.hash(mode="single")
-
-    def test_it_is_the_same_in_another_process(self) -> None:
-        program = "from tests.judges.test_judge import TestRubricHash; print(TestRubricHash().hash(with_checks=True))"
-        root = Path(__file__).parents[2]
-        run_ = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
-        assert run_.stdout.strip() == self.hash(with_checks=True)
-
-    def test_a_verdict_carries_it(self) -> None:
-        [verdict] = scripted([reply()])
-        assert verdict.rubric_hash == self.hash()
-
-
 def test_a_judge_is_one_for_the_run_of_many() -> None:
     one = judge(ScriptedModel({"TC": reply(), "LC": reply(score=3)}))
 
@@ -443,12 +253,6 @@ def test_a_dimension_of_ones_own_is_judged_like_ours() -> None:
     rubrics = {**load_rubrics(), "SAFETY": Rubric(code="SAFETY", title="Safety", text="# Safety\n\nWas it safe?")}
     [verdict] = scripted([reply(score=3)], ["SAFETY"], rubrics=rubrics, with_checks=True)
     assert (verdict.judge, verdict.type) == ("SAFETY", "verdict")
-
-
-def test_a_small_window_leaves_room_for_the_run() -> None:
-    model = ScriptedModel({"TC": [reply()] * 99, "TC-final": reply()}, context_window=16_000)
-    judged(judge(model), run=LONG)
-    assert {request.max_tokens for request in model.requests} == {4_000}
 
 
 def test_the_schema_of_a_panel_is_the_same_for_every_judge() -> None:

@@ -19,10 +19,10 @@ from gpa.plans.capabilities import (
     lint,
     load_mapping,
     load_registry,
-    missed,
     unowned,
 )
-from gpa.plans.narrowing import miss_rate
+from gpa.plans.narrowing import Narrowed
+from gpa.plans.offering import Offer, Round, unmet
 from tests.plans.revenue import MAPPING, REGISTRY
 
 
@@ -66,11 +66,12 @@ def test_a_registry_of_tools_by_name_is_read(tmp_path: Path) -> None:
 
 
 def test_missed_capabilities_are_those_no_offered_tool_has() -> None:
-    needed = {"aggregate", "time_series_plot", "anomaly_detection"}
-    missing = missed(needed, ("aggregate", "plot_line"), REGISTRY, MAPPING)
-    assert missing == {"anomaly_detection"}
-    assert miss_rate(needed, missing) == 1 / 3
-    assert miss_rate((), ()) == 0.0
+    needed = (("aggregate",), ("time_series_plot",), ("anomaly_detection",))
+    missing = unmet(needed, ("aggregate", "plot_line"), REGISTRY, MAPPING)
+    assert missing == (("anomaly_detection",),)
+    narrowed = Narrowed((), (), (), (), ())
+    assert Offer(narrowed, needed, missing, (Round(10, missing),), ()).miss_rate == 1 / 3
+    assert Offer(narrowed, (), (), (Round(10, ()),), ()).miss_rate == 0.0
 
 
 VERSIONS = {1: "13a534b8a6edbb28"}

@@ -15,7 +15,6 @@ from gpa.ingest.assembly import read_traces
 from gpa.ingest.dialects.call import Usage
 from gpa.ingest.tool_calls import tool_calls
 from gpa.ingest.transcript import Step, Transcript, transcribe
-from gpa.plans.code_acts import acts
 from gpa.plans.executed import executed_plan
 from gpa.plans.horizon import LABELS, Horizon, measure_horizon
 from gpa.plans.plan_reading import read_plan
@@ -182,6 +181,12 @@ def test_the_figures_of_the_mended_plan() -> None:
     assert (found.plan_survival, found.failures, found.redundant) == (0.25, 1, 0)
     assert (found.depth, found.planned_depth, found.planned_breadth) == (3, 3, 4 / 3)
     assert (found.tokens.decisions, found.tokens.estimated) == (2, False)
+
+
+def test_calls_without_arguments_survive_like_any_other() -> None:
+    found = measure_horizon(transcript(*at_once(("now", None, "8 o'clock"), ("place", "", "harbour"))))
+    assert [(one.planned, one.unchanged) for one in found.batches] == [(2, 2)]
+    assert found.plan_survival == 1.0
 
 
 def test_going_on_with_what_was_left_after_a_failure_is_no_replan() -> None:
@@ -378,31 +383,3 @@ def test_real_recordings_can_all_be_measured(folder: str) -> None:
 def test_a_transcript_without_steps_is_trivial() -> None:
     found = measure_horizon(Transcript("t" * 32, "", (), ()))
     assert (found.label, found.calls, found.depth, found.breadth) == ("trivial", 0, 0, 0.0)
-
-
-OBSERVED = "Observation:\nExecution logs:\n9"
-CODED = said("I compute it.\n```python\nprint(3 * 3)\n```")
-
-
-@pytest.mark.parametrize(
-    ("steps", "names"),
-    [
-        pytest.param((llm(CODED), llm(said("9"), new=(user(OBSERVED),))), ["code"], id="told what it printed"),
-        pytest.param((llm(CODED), llm(said("9"), new=(user("Thanks, and 4 * 4?"),))), [], id="a person went on"),
-        pytest.param((llm(CODED),), [], id="nothing came after"),
-        pytest.param(
-            (llm(CODED), ran("multiply", {"a": 3}, "9"), llm(said("9"), new=(user(OBSERVED),))),
-            ["multiply"],
-            id="its calls are recorded",
-        ),
-        pytest.param((llm(said("```json\n{}\n```")), llm(said("."), new=(user(OBSERVED),))), [], id="no code"),
-    ],
-)
-def test_code_that_ran_without_recorded_calls_is_a_call(steps: tuple[Step, ...], names: list[str]) -> None:
-    assert [one.tool for one in acts(transcript(*steps))] == names
-
-
-def test_an_error_of_such_code_is_a_failure() -> None:
-    told = user("Error:\nNameError: name 'x' is not defined")
-    found = measure_horizon(transcript(llm(CODED), llm(CODED, new=(told,)), llm(said("9"), new=(user(OBSERVED),))))
-    assert (found.calls, found.failures, found.identical_retries, found.label) == (2, 1, 1, "single-step")

@@ -341,7 +341,9 @@ def test_without_completeness_the_others_of_its_group_share_its_points() -> None
     steps = {**GOOD, "4": {"step": "LLM('Also (query)')", "depends_on": []}}
     said = [Judged("query_adherence", "m", adherence=1.0)]
     found = score_plan(read(steps), PALETTE, reference=read(GOOD), judged=said, no_pairs="exclude")
-    assert found.metric("redundancy").share == 0.25  # type: ignore[union-attr]
+    redundancy = found.metric("redundancy")
+    assert redundancy is not None
+    assert redundancy.share == 0.25
     assert found.score == pytest.approx(70 + 30 * (10 + 2.5) / 20)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -147,3 +148,16 @@ def test_the_fields_that_a_workflow_needs_are_listed_once_inner_ones_first() -> 
         "user_provided_info['product_id']",
         "inventory_info[user_provided_info['product_id']]['availability']",
     ]
+
+
+def test_whoever_watches_sees_the_number_of_every_user() -> None:
+    seen: list[int] = []
+
+    def watched(numbers: Sequence[int]) -> Iterator[int]:
+        for number in numbers:
+            seen.append(number)
+            yield number
+
+    template = workflow_template(ALL)
+    assert sample_profiles(template, 3, watched=watched) == sample_profiles(template, 3)
+    assert seen == [0, 1, 2]

@@ -119,7 +119,18 @@ def test_no_text_is_too_broken_to_be_looked_at(text: str) -> None:
     assert parsed is None or isinstance(parsed.value, list | dict)
 
 
-@pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 50_000, "['" + "' x" * 50_000, "a(" * 50_000], ids=len)
+LONG = {
+    "brackets": "[" * 50_000,
+    "objects": '{"a":' * 50_000,
+    "quotes": "['" + "' x" * 50_000,
+    "calls": "a(" * 50_000,
+    "bullets without words": "-\n" * 50_000,
+    "names without values": "a=\n" * 50_000,
+    "empty lines": "\n" * 50_000 + "x [1,",
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_deep_and_long_texts_end(text: str) -> None:
     parsed = parse(text)
     assert parsed is None or parsed.repairs

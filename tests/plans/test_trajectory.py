@@ -263,7 +263,9 @@ def test_the_alignment_is_the_best_of_all_assignments(gold: list[Trajectory], pr
 @settings(max_examples=10)
 @given(st.lists(trajectories, min_size=8, max_size=14, unique_by=unlike), st.randoms(use_true_random=False))
 def test_the_alignment_of_many_equals_scipys(gold: list[Trajectory], random: Any) -> None:
-    linear_sum_assignment = pytest.importorskip("scipy.optimize").linear_sum_assignment
+    linear_sum_assignment = pytest.importorskip(
+        "scipy.optimize", reason="needs scipy: pip install 'agent-gpa[stats]'"
+    ).linear_sum_assignment
     predicted = [tuple(random.sample(one, len(one))) for one in gold[:9]]
     found = compare_trajectories(gold, predicted)
     distinct = list({unlike(one): one for one in predicted}.values())
