@@ -104,7 +104,7 @@ class Scores:
                 for t, scores in people[judge].items()
                 if t in said and said[t].score is not None
             ]
-            error = _figure(_tables_of(pairs), lambda sums: normalised_error(_square(sums)))
+            error = _figure(_tables_of(pairs), _of_table(normalised_error, SIZE))
             shares.append((judge, *_shares(counts), error, without["not_applicable"], without["failure"]))
             statistics.append((judge, *_statistics(pairs, ratings)))
         rows = tuple(shares)
@@ -230,7 +230,7 @@ def orthogonality(failing: Mapping[str, Mapping[str, int]], what: str) -> tuple[
         shared = [trace_id for trace_id in failing[one] if trace_id in failing[other]]
         units = [[cell for row in confusion([(failing[one][t], failing[other][t])], 2) for cell in row] for t in shared]
         for name, statistic in _PAIRWISE.items():
-            figure = _figure(units, lambda sums, of=statistic: of((sums[:2], sums[2:])))  # type: ignore[misc]
+            figure = _figure(units, _of_table(statistic, 2))
             cells[name, one, other] = cells[name, other, one] = figure
     found: dict[str, list[tuple[Cell, ...]]] = {
         name: [(one, *(cells.get((name, one, other)) for other in failing)) for one in failing] for name in _PAIRWISE
@@ -333,7 +333,7 @@ def _statistics(pairs: Sequence[Sequence[tuple[int, int]]], ratings: Sequence[Se
         lambda counts: cohen_kappa(counts, "linear"),
         lambda counts: cohen_kappa(counts, "quadratic"),
     )
-    found: list[Cell] = [_figure(units, lambda sums, of=of: of(_square(sums))) for of in of_table]  # type: ignore[misc]
+    found: list[Cell] = [_figure(units, _of_table(of, SIZE)) for of in of_table]
     found.append(_figure(coincident, lambda sums: krippendorff_alpha(sums, "ordinal")))
     found.append(_figure(coincident, lambda sums: krippendorff_alpha(sums, "interval")))
     return tuple(found)
@@ -349,8 +349,9 @@ def _figure(units: Sequence[Sequence[float]], statistic: Callable[[Sequence[floa
     return Rate(value, None, len(units), bootstrap(units, statistic) if value is not None else None)
 
 
-def _square(cells: Sequence[float]) -> list[Sequence[float]]:
-    return [cells[at : at + SIZE] for at in range(0, SIZE * SIZE, SIZE)]
+def _of_table(statistic: Callable[[Matrix], float | None], size: int) -> Callable[[Sequence[float]], float | None]:
+    """The statistic of a square table as one of its cells, row by row."""
+    return lambda cells: statistic([cells[at : at + size] for at in range(0, size * size, size)])
 
 
 def _mean(values: Sequence[float]) -> Rate:

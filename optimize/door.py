@@ -166,7 +166,7 @@ class Door:
             finally:
                 booked = None if outcome is None or outcome.from_cache else outcome
                 await self._ledger.settle(reserved, request, booked)
-        except Exception as error:
+        except Exception as error:  # a fault of ours, whichever: it ends the search, and `search` raises it
             self.fail(error)
             raise Halted from error
         return outcome

@@ -25,7 +25,7 @@ SHOWN = 6
 """Offending passages named in a reason."""
 
 _ANCHOR = re.compile(
-    r"^\W*(?:score\s+(?:of\s+)?)?(?P<points>[0-9]{1,3}(?:\s*(?:and|or|,|-|\u2013|to)\s*[0-9]{1,3})?)(?:\s+points?)?"
+    r"^[^\w\n]*(?:score\s+(?:of\s+)?)?(?P<points>[0-9]{1,3}(?:\s*(?:and|or|,|-|\u2013|to)\s*[0-9]{1,3})?)(?:\s+points?)?"
     r"\W*(?:[:=\u2013\u2014]|lies?\b|(?:is|are|means)\b).*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -47,7 +47,7 @@ _FIXED = re.compile(
 )
 _FORM = re.compile(
     r"```|\{\s*[\"']\w+[\"']\s*:"
-    r"|(?:^|(?<=[.!?:] )|^\s*[-*\d.)]+\s*)(?:please\s+|always\s+|then\s+|only\s+)*(?:"
+    r"|(?:^|(?<=[.!?:] )|^[^\S\n]*[-*\d.)]+[^\S\n]*)(?:please\s+|always\s+|then\s+|only\s+)*(?:"
     r"(?:respond|reply)\s+(?:(?:only|just|strictly|exactly)\s+)?(?:with|in|as|using|yes|no)\b"
     r"|(?:output|return|print|give|write)\s+(?:(?:only|just|strictly|exactly|your|the|a|an|one|it|as|in|single|valid)\s+)*"
     r"(?:json|xml|yaml|score|verdict|rating|object|true|false|pass|fail)\b"
@@ -81,7 +81,10 @@ def guard_of(rubrics: Iterable[Rubric], gold: Gold, *, also_known: Iterable[str]
         which = tuple(transcript.trace_id for transcript in train)
         if which not in seen:
             seen[which] = traits(train, gold.of(which).errors)
-        reasons = [*drift(start.text, proposed.text), *leak_reasons(leaked(proposed.text, seen[which], allowed))]
+        reasons = _too_long(start.text, proposed.text) or (
+            *drift(start.text, proposed.text),
+            *leak_reasons(leaked(proposed.text, seen[which], allowed)),
+        )
         return " ".join(reasons) or None
 
     return guard
@@ -99,9 +102,11 @@ def leak_reasons(passages: Sequence[str]) -> tuple[str, ...]:
 
 def drift(start: str, proposed: str) -> tuple[str, ...]:
     """Where a proposed rubric leaves what has to stay of the starting one, a sentence each; empty when it does not."""
-    reasons = []
     if not proposed.strip():
         return ("It is empty.",)
+    if long := _too_long(start, proposed):
+        return long
+    reasons = []
     title, own = _first_line(start), _first_line(proposed)
     if own != title:
         reasons.append(f"Its first line has to stay {title!r}.")
@@ -109,9 +114,6 @@ def drift(start: str, proposed: str) -> tuple[str, ...]:
     lost = [passage for passage in kept(start)[1:] if _plain(passage) not in held]
     if lost:
         reasons.append(f"These passages have to stay word for word: {_listed(lost, 1_000)}.")
-    limit = max(MAX_CHARS, 3 * len(start))
-    if len(proposed) > limit:
-        reasons.append(f"It has {len(proposed):,} characters: {limit:,} are the most.")
     for what, found in (
         ("It changes the scale, which is 0, 1, 2, 3 with 0 and 3 as they are defined", _scales(start, proposed)),
         ("It asks for a form of answer; the form is given elsewhere", _new(_FORM, start, proposed)),
@@ -122,6 +124,14 @@ def drift(start: str, proposed: str) -> tuple[str, ...]:
         if found:
             reasons.append(f"{what}: {_listed(found)}.")
     return tuple(reasons)
+
+
+def _too_long(start: str, proposed: str) -> tuple[str, ...]:
+    """The one reason against a text that is too long: nothing else is looked for in whatever a model may send."""
+    limit = max(MAX_CHARS, 3 * len(start))
+    if len(proposed) <= limit:
+        return ()
+    return (f"It has {len(proposed):,} characters: {limit:,} are the most.",)
 
 
 def kept(start: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from gpa.judges.judge import Judge
 from gpa.judges.matching import Matcher, matcher_named
 from gpa.judges.meta import MetaJudge
 from gpa.judges.model import Client
-from gpa.judges.redact import Redactor
 from gpa.judges.rubrics import Rubric
 from gpa.judges.verdict import AnyResult, Failure, Verdict
 from gpa.judging import Bench
@@ -180,7 +179,8 @@ async def held_out(
         sides.append(new + tuple(result for some in sides for result in some if result.judge in unchanged))
     if any(is_unasked(result) for side in sides for result in side):
         return None
-    scored = [await _scored(side, truth, transcripts, matcher, meta) for side in sides]
+    clean = _cleaner(bench, 0)
+    scored = [await _scored(side, truth, transcripts, matcher=matcher, meta=meta, clean=clean) for side in sides]
     if meta is not None and any(
         failure.error_type == "missing"
         for _, meta_judge in scored
@@ -192,13 +192,19 @@ async def held_out(
 
 
 async def _scored(
-    results: Sequence[AnyResult], gold: Gold, transcripts: Sequence[Transcript], matcher: str, meta: Client | None
+    results: Sequence[AnyResult],
+    gold: Gold,
+    transcripts: Sequence[Transcript],
+    *,
+    matcher: str,
+    meta: Client | None,
+    clean: Callable[[str], str] | None,
 ) -> tuple[Scored, MetaJudge | None]:
     chosen: Matcher
     if meta is None:
         chosen, judge = matcher_named(matcher), None
     else:
-        chosen = judge = MetaJudge(meta, transcripts, clean=Redactor())
+        chosen = judge = MetaJudge(meta, transcripts, clean=clean)
         await judge.ask([result for result in results if isinstance(result, Verdict)], gold)
     return score(results, gold, chosen), judge
 

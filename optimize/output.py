@@ -22,12 +22,13 @@ from typing import Any
 import orjson
 
 from gpa.errors import InputError, UsageError
+from gpa.ingest.plain import plain
 from gpa.judges.rubrics import Rubric, digest, write_rubrics
 from gpa.optimize.heldout import HeldOut
 from gpa.optimize.plots import pareto_front, score_over_calls
 from gpa.optimize.portions import Portions
 from gpa.optimize.results import Candidate, SearchResult
-from gpa.optimize.summary import candidates_table, name_of, printable, refusals_table, search_table
+from gpa.optimize.summary import candidates_table, name_of, refusals_table, search_table
 from gpa.tables import Table, markdown, shown, to_json
 
 SCHEMA = 1
@@ -190,9 +191,9 @@ def report_html(tuned: Tuned) -> str:
 def _texts(tuned: Tuned) -> dict[str, str]:
     texts = {
         MANIFEST: orjson.dumps(manifest(tuned), option=orjson.OPT_INDENT_2).decode() + "\n",
-        "changes.diff": printable(difference(tuned.start, tuned.rubrics)),
-        "README.md": printable(report_markdown(tuned)),
-        "report.html": printable(report_html(tuned)),
+        "changes.diff": plain(difference(tuned.start, tuned.rubrics)),
+        "README.md": plain(report_markdown(tuned)),
+        "report.html": plain(report_html(tuned)),
     }
     return texts if tuned.frame is None else texts | {"frame.md": tuned.frame}
 

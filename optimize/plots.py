@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from gpa.ingest.plain import plain
 from gpa.optimize.results import Candidate, SearchResult
-from gpa.optimize.summary import printable
 
 WIDTH, HEIGHT = 560, 260
 LEFT, RIGHT, TOP, BOTTOM = 48, 14, 16, 40
@@ -63,7 +63,7 @@ def _y(share: float) -> float:
 def _point(x: float, y: float, one: Candidate, result: SearchResult, said: str) -> str:
     kind = "winner" if one.number == result.best else "front" if one.number in result.front else "candidate"
     title = f"candidate {one.number} (from {_parents(one.parents)}): {said}"
-    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"><title>{escape(printable(title))}</title></circle>'
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"><title>{escape(plain(title))}</title></circle>'
 
 
 def _parents(parents: Sequence[int]) -> str:
@@ -72,7 +72,7 @@ def _parents(parents: Sequence[int]) -> str:
 
 def _cross(x: float, y: float, said: str) -> str:
     path = f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
-    return f'<path class="refused" d="{path}"><title>{escape(printable(said))}</title></path>'
+    return f'<path class="refused" d="{path}"><title>{escape(plain(said))}</title></path>'
 
 
 def _picture(body: str, across: str, up: str, last: str, title: str) -> str:

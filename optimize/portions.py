@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpa.errors import FormatError, InputError, UsageError
 from gpa.ingest.transcript import Transcript
-from gpa.judges.gold import Gold, load_gold
+from gpa.judges.gold import Gold, Id, load_gold
 from gpa.split import split
 from gpa.tables import Cell, Table
 
@@ -136,19 +137,23 @@ def same_tasks(portions: Portions, transcripts: Iterable[Transcript]) -> int:
     return sum(goals.get(trace_id, "") in seen for trace_id in portions.held_out)
 
 
+class _Named(BaseModel):
+    """A line that names a trace, by its id as gold has it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    trace_id: Annotated[Id, Field(min_length=1)]
+
+
 def _id(line: str, where: str) -> str:
     if not line.startswith("{"):
         if len(line.split()) > 1:
             raise FormatError(f"{where}: expected a trace id or an object with one, found {line[:60]!r}")
-        return line.lower() if all(sign in "0123456789abcdefABCDEF" for sign in line) else line
+        return _Named(trace_id=line).trace_id
     try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise FormatError(f"{where}: expected a JSON object with a trace_id, found {error.msg}") from error
-    trace_id = value.get("trace_id")
-    if not isinstance(trace_id, str) or not trace_id:
-        raise FormatError(f"{where}: expected an object with a trace_id, found {line[:60]!r}")
-    return _id(trace_id.strip().replace(" ", "_"), where)
+        return _Named.model_validate_json(line).trace_id
+    except ValidationError as error:
+        raise FormatError(f"{where}: expected a JSON object with a trace_id, found {line[:60]!r}") from error
 
 
 def _refuse_unknown(name: str, ids: Sequence[str], gold: Gold, available: Collection[str]) -> None:

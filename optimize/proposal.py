@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import orjson
 from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from gpa.ingest.render import neutral
 from gpa.ingest.transcript import Transcript
+from gpa.judges.answer import BadAnswer
+from gpa.judges.asked import read_as
 from gpa.judges.model import Outcome, ReplyError, Request
-from gpa.judges.model.request import Effort
 from gpa.judges.prompt import fenced
 from gpa.judges.rubrics import Rubric
 from gpa.judges.verdict import AnyResult, Failure, NotApplicable, Verdict
@@ -112,9 +113,7 @@ def _findings(verdict: Verdict, label_of: dict[str, str]) -> list[str]:
     ] or ["(no findings)"]
 
 
-def question(
-    model: str, rubric: Rubric, lessons: Sequence[Lesson], *, sample: int = 0, effort: Effort | None = None
-) -> Request:
+def question(model: str, rubric: Rubric, lessons: Sequence[Lesson], *, sample: int = 0) -> Request:
     """The request for a better rubric; `sample` tells apart equal questions that want another answer."""
     parts = ["The rubric as it is:\n" + fenced(rubric.text.strip(), "rubric")]
     if passages := kept(rubric.text):
@@ -131,7 +130,6 @@ def question(
         tail="\n\n".join(parts) + "\n",
         answer_schema=SCHEMA,
         max_tokens=MAX_TOKENS,
-        effort=effort,
         cache_ttl=None,
         judge=f"{rubric.code}-rubric",
         sample=sample,
@@ -163,11 +161,10 @@ async def proposed(
 
 def _read(text: str) -> tuple[str, str | None]:
     """The rubric in a reply, ending in a line end, or what is wrong with the reply."""
-    start, stop = text.find("{"), text.rfind("}")
     try:
-        read = _Reply.model_validate(orjson.loads(text[start : stop + 1]) if 0 <= start < stop else None)
-    except (orjson.JSONDecodeError, ValidationError):
-        return "", "there is no JSON object with a text `rubric` in the answer"
+        read = read_as(_Reply, text)
+    except BadAnswer as error:
+        return "", str(error)
     # As a DSPy signature will hold it and as a file will be read: what is guarded is what is used.
     rubric = cleandoc("\n".join(read.rubric.strip().splitlines()))
     if not _TITLE.match(rubric):

@@ -20,7 +20,6 @@ from gpa.judges.model.request import Effort
 from gpa.judges.plan_judge import plan_rubric
 from gpa.judges.prompt import fenced
 from gpa.judges.questions import Answering
-from gpa.judges.rubrics import digest
 from gpa.optimize.lineage import INVALID, Evaluate, Fault, Proposal, Repair
 from gpa.plans.lineage import NO_CHANGE, TAGS, Diagnosis, Remark, Tag, read_tag
 from gpa.plans.palette import Palette
@@ -104,11 +103,6 @@ class StepModel:
 
     def _safe(self, text: str) -> str:
         return text if self._clean is None else self._clean(text)
-
-
-def prompts_hash() -> str:
-    """16 hex digits over what evaluator and optimiser are told, whatever the plan."""
-    return digest(plan_rubric("step"), plan_rubric("repair"))
 
 
 class _Part(BaseModel):

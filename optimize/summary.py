@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from gpa.agreement import rate
+from gpa.ingest.plain import one_line
 from gpa.optimize.results import Candidate, SearchResult
 from gpa.tables import Cell, Table
 
 MAX_REASON = 200
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]"
-)
 
 
 def search_table(searches: Sequence[SearchResult]) -> Table:
@@ -77,7 +74,13 @@ def _row(one: Candidate, search: SearchResult) -> tuple[Cell, ...]:
 def refusals_table(search: SearchResult) -> Table | None:
     """Proposals that a guard refused, and why; None when it refused none."""
     rows = tuple(
-        (str(number), one.dimension, None if one.parent is None else str(one.parent), one.calls, _short(one.reason))
+        (
+            str(number),
+            one.dimension,
+            None if one.parent is None else str(one.parent),
+            one.calls,
+            one_line(one.reason, MAX_REASON),
+        )
         for number, one in enumerate(search.rejected, 1)
     )
     if not rows:
@@ -89,13 +92,3 @@ def refusals_table(search: SearchResult) -> Table | None:
 def name_of(search: SearchResult) -> str:
     """The dimensions searched, as one word."""
     return "-".join(search.dimensions)
-
-
-def printable(text: str) -> str:
-    """The text with control characters, and what hides or reorders text, replaced: models wrote some of it."""
-    return _CONTROL.sub("\ufffd", text)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_REASON else line[: MAX_REASON - 1] + "…"

@@ -17,7 +17,7 @@ from gpa.errors import UsageError
 from gpa.evaluation import Progress as Judged
 from gpa.ingest.transcript import Transcript
 from gpa.judges.gold import Gold
-from gpa.judges.model import Request
+from gpa.judges.model import Ledger, Request
 from gpa.judges.rubrics import digest
 from gpa.judging import Bench, Judging, opened
 from gpa.optimize.guards import guard_of
@@ -196,9 +196,11 @@ class _Run:
             return None, ()
         offered = [one.unanswered for one in (self.bench, self.meta) if one is not None]
         before = [len(requests) for requests in offered]
-        ledger = self.bench.client.ledger
         if self.plan.max_cost is not None:
-            ledger.max_cost_usd = ledger.spent_usd + max(0.0, self.plan.max_cost - self._spent())
+            left = Ledger(self.bench.prices, max_cost_usd=max(0.0, self.plan.max_cost - self._spent()))
+            for bench in (self.bench, self.meta):  # one purse: what the judge spends the meta-judge has not
+                if bench is not None:
+                    bench.client.ledger = left
         tuned = {**self.bench.rubrics, **self.tuned(None).rubrics}
         try:
             compared = await held_out(

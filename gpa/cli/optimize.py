@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpa.cli.figures import forms, write_tables
+from gpa.cli.judging import POSITIVE, judging_of
 from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import console, one_line, visible
 from gpa.cli.reading import Problems, paths_and_limit
@@ -32,7 +33,6 @@ EVERY_S = 10.0
 EXIT_INTERRUPTED = 128 + 2
 SHOWN = {"held_out_caught", "held_out_localised", "held_out_precision", "held_out_consistency", "search"}
 """Tables shown on a terminal; README.md and report.html in the folder have all."""
-POSITIVE = click.FloatRange(min=0, min_open=True)
 
 _MODELS = grouped(
     "Models",
@@ -111,7 +111,10 @@ _SENDING = grouped(
     option("--requests-to", metavar="FILE", help="Write the requests of the next step there; send nothing."),
     option("--responses-from", metavar="FILE", multiple=True, help="Take answers from these result lines."),
 )
-_BOTH = ("concurrency", "requests_per_minute", "tokens_per_minute", "prices", "responses_from", "requests_to", "redact")
+_BOTH = (
+    *("concurrency", "requests_per_minute", "tokens_per_minute", "cache", "no_cache", "prices"),
+    *("responses_from", "requests_to", "redact"),
+)
 """Options of every model."""
 _JUDGE = ("rubrics", "agent_notes", "examples", "samples", "effort", "max_tokens", "context_window", "base_url")
 
@@ -168,11 +171,12 @@ def command(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.judges.gold import load_gold
     from gpa.optimize.output import check_folder
+    from gpa.optimize.search.engine import INSTALL
 
     plan = _plan(options)
     if not dry_run:
         if find_spec("dspy") is None:
-            raise UsageError("gpa optimize needs DSPy: pip install 'agent-gpa[optimize]'")
+            raise UsageError(f"gpa optimize needs DSPy: {INSTALL}")
         check_folder(plan.out, resume=resume, start=plan.judging.rubrics)
     truth = load_gold(gold, mapping=mapping)
     problems = Problems()
@@ -188,7 +192,6 @@ def command(
 
 def _plan(options: dict[str, Any]) -> Plan:
     """The plan that the options make."""
-    from gpa.judging import Judging
     from gpa.optimize.tuning import SAMPLES, Plan
 
     given = {name: value for name, value in options.items() if value is not None and value != ()}
@@ -197,7 +200,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         if offline and name in given:
             files = "--requests-to" if "requests_to" in given else "--responses-from"
             raise UsageError(f"--{name.replace('_', '-')}: contradicts {files}, with which nothing is sent")
-    both = {name: given[name] for name in _BOTH if name in given} | _cache(given)
+    both = {name: given[name] for name in _BOTH if name in given}
     if given["objective"] == "consistency":
         given.setdefault("samples", SAMPLES)
         if given["samples"] < 2:
@@ -224,8 +227,8 @@ def _plan(options: dict[str, Any]) -> Plan:
         model=given["model"],
         reflection_model=given.get("reflection_model", given["model"]),
         out=Path(given["out"]).expanduser(),
-        judging=Judging(**judge),
-        reflecting=Judging(**others),
+        judging=judging_of(judge),
+        reflecting=judging_of(others),
         dimensions=_codes(given.get("dimensions", "")),
         given=_portions(given),
         **more,
@@ -239,14 +242,6 @@ def _others(given: dict[str, Any]) -> dict[str, Any]:
     if "context_window" in given and given.get("reflection_model", given["model"]) == given["model"]:
         found["context_window"] = given["context_window"]
     return found
-
-
-def _cache(given: dict[str, Any]) -> dict[str, Any]:
-    if given["no_cache"]:
-        if "cache" in given:
-            raise UsageError("--no-cache: contradicts --cache")
-        return {"cache": None}
-    return {"cache": given["cache"]} if "cache" in given else {}
 
 
 def _portions(given: dict[str, Any]) -> dict[str, tuple[str, ...]]:

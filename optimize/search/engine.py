@@ -60,8 +60,7 @@ class Bridge:
             self._pending.add(future)
         try:
             return future.result()
-        except Exception as error:
-            # DSPy makes a score of 0 of any exception: a fault of ours must end the search instead.
+        except Exception as error:  # DSPy makes a score of 0 of any: a fault of ours must end the search instead
             self.door.fail(error)
             raise Halted from error
         finally:

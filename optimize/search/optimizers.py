@@ -8,7 +8,7 @@ from typing import Any
 
 from gpa.errors import UsageError
 from gpa.judges.model import Client
-from gpa.optimize.proposal import Lesson, question
+from gpa.optimize.proposal import Lesson, question, shown
 from gpa.optimize.results import Optimizer
 from gpa.optimize.search.engine import Bridge
 from gpa.optimize.search.program import dspy, example, metric, program, quiet, reflecting
@@ -196,11 +196,10 @@ class _Stop:
 
 
 def _examples(trials: Trials, reflection: Client, runs: int) -> tuple[list[Any], list[Any]]:
+    """Train and dev traces; of the latter nothing is rendered, for no model that proposes may see it."""
     window = reflection.context_window
-    return (
-        [example(trials, one.trace_id, window, runs) for one in trials.task.train],
-        [example(trials, one.trace_id, window, runs) for one in trials.task.dev],
-    )
+    train = [example(one.trace_id, shown(trials.shown[one.trace_id], window, runs)) for one in trials.task.train]
+    return train, [example(one.trace_id, "") for one in trials.task.dev]
 
 
 def _evaluate(candidate: Any, dev: Sequence[Any], trials: Trials) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,7 +26,7 @@ from gepa.api import optimize as gepa_optimize
 from gepa.core import engine as gepa_engine
 
 from gpa.judges.model import Client, Outcome, Reply, ReplyError, Request, Turn
-from gpa.optimize.proposal import judgement, shown
+from gpa.optimize.proposal import judgement
 from gpa.optimize.search.engine import Bridge
 from gpa.optimize.trials import Texts, Trials
 
@@ -99,7 +100,7 @@ class JudgeProgram(dspy.Module):  # type: ignore[misc] # dspy has no types
         lm = predictors[0].lm or dspy.settings.lm
         judged = Judged(texts, run.trace_id, int(lm.kwargs.get("rollout_id") or 0))
         asked = Run.of(str(run), run.trace_id, texts, judged.rollout)
-        trials, bridge = self._backstage
+        trials, bridge = self._backstage.trials, self._backstage.bridge
 
         async def begin() -> None:
             trials.begin(*judged)
@@ -113,20 +114,18 @@ class JudgeProgram(dspy.Module):  # type: ignore[misc] # dspy has no types
         return dspy.Prediction(**{code: Said.of(text, judged) for code, text in said.items()})
 
 
-class _Backstage:
+@dataclass(frozen=True)
+class _Backstage:  # no tuple: DSPy looks through those for predictors
     """What a program works with; copies of the program share it."""
 
-    def __init__(self, trials: Trials, bridge: Bridge) -> None:
-        self._pair = trials, bridge
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._pair)
+    trials: Trials
+    bridge: Bridge
 
     def __deepcopy__(self, _memo: object) -> _Backstage:
         return self
 
 
-class JudgeAdapter(dspy.Adapter):  # type: ignore[misc]
+class JudgeAdapter(dspy.Adapter):  # type: ignore[misc] # dspy has no types
     """Lets `Judge` ask what a predictor's instruction, as a rubric, asks; leaves other predictors to DSPy's own way."""
 
     def __init__(self, trials: Trials, bridge: Bridge) -> None:
@@ -231,9 +230,9 @@ def program(trials: Trials, bridge: Bridge) -> Any:
     return JudgeProgram(trials, bridge)
 
 
-def example(trials: Trials, trace_id: str, window: int, runs: int) -> Any:
+def example(trace_id: str, text: str) -> Any:
     """A trace as an example. It holds the run and nothing else: what people found in it never reaches DSPy."""
-    return dspy.Example(run=Run.of(shown(trials.shown[trace_id], window, runs), trace_id)).with_inputs("run")
+    return dspy.Example(run=Run.of(text, trace_id)).with_inputs("run")
 
 
 def metric(trials: Trials) -> Callable[..., Any]:
@@ -254,7 +253,7 @@ def metric(trials: Trials) -> Callable[..., Any]:
     return scored
 
 
-class _Waves(BaseCallback):  # type: ignore[misc]
+class _Waves(BaseCallback):  # type: ignore[misc] # dspy has no types
     """Ends the search before the next evaluation when the last one had requests without an answer."""
 
     def __init__(self, trials: Trials) -> None:
@@ -301,6 +300,7 @@ class _NoBar:
     """A progress bar that is none."""
 
     _instances: ClassVar[set[Any]] = set()
+    """DSPy clears it (`dspy.utils.parallelizer`)."""
 
     def __init__(self, over: Iterable[Any] = (), *_: Any, **__: Any) -> None:
         self._over = over

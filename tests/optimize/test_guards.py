@@ -127,6 +127,16 @@ def test_the_guard_joins_form_and_leaks_and_tells_only_what_the_proposal_says() 
     assert "4471" not in reason
 
 
+@pytest.mark.parametrize(
+    "addition", ["\n" * 60_000, "1," * 30_000, "scores " * 10_000], ids=["lines", "digits", "words"]
+)
+def test_of_a_text_that_is_too_long_nothing_else_is_looked_at(addition: str) -> None:
+    """Patterns that jump from line to line took minutes over 60,000 of them."""
+    guard = guard_of(RUBRICS.values(), Gold(()))
+    reason = guard(START, START.model_copy(update={"text": f"{START.text}{addition}x"}), [])
+    assert reason == f"It has {len(START.text) + len(addition) + 1:,} characters: {MAX_CHARS:,} are the most."
+
+
 def test_the_guard_tells_training_traces_from_others() -> None:
     run, other = (transcript(llm(said(f"{word} said so.")), trace_id=word * 4) for word in ("frobnitz", "kjellerup"))
     guard = guard_of(RUBRICS.values(), Gold((), trace_ids=(run.trace_id, other.trace_id)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,10 +40,10 @@ def compared(
     *,
     dimensions: tuple[str, ...] = ("TC",),
     model: Model | None = None,
-    **fields: int,
+    **fields: Any,
 ) -> HeldOut:
     async def main() -> HeldOut | None:
-        async with opened(model or SimulatedModel(), Judging(**fields)) as bench:  # type: ignore[arg-type]
+        async with opened(model or SimulatedModel(), Judging(**fields)) as bench:
             return await held_out(bench, start, tuned, runs[0], runs[1], dimensions=dimensions)
 
     found = asyncio.run(main())

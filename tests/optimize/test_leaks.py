@@ -166,6 +166,12 @@ def test_any_texts_are_read(run: str, rubric: str) -> None:
     assert isinstance(leaks(rubric, traits([run_with(run)], [])), tuple)
 
 
+def test_a_number_of_thousands_of_digits_is_a_number() -> None:
+    number = "7" * 5_000  # more than `int` takes
+    assert leaks(f"Beware of {number}.", traits([run_with("Seven.")], [])) == ()
+    assert leaks(f"Beware of {number}.", traits([run_with(number)], [])) == (number,)
+
+
 @given(st.integers(13, 10**9))
 def test_a_number_that_people_cited_is_caught_however_it_is_written(number: int) -> None:
     if str(number) in {"100", "1000", "400", "401", "403", "404", "408", "409", "422", "429", "500", "502", "503"}:

@@ -15,7 +15,7 @@ from gpa.judges.answer import BadAnswer
 from gpa.judges.model import Client, Reply, ReplyError, Request, ScriptedModel
 from gpa.judges.redact import Redactor
 from gpa.optimize.lineage import INVALID, Fault, Proposal
-from gpa.optimize.repairs import StepModel, prompts_hash, read_diagnosis, read_proposal
+from gpa.optimize.repairs import StepModel, read_diagnosis, read_proposal
 from gpa.plans.lineage import TAGS, Diagnosis, Remark, plan_key
 from gpa.plans.palette import Palette, PaletteTool
 from gpa.plans.plan import Plan
@@ -330,7 +330,3 @@ def test_whatever_an_evaluator_says_it_is_a_diagnosis_or_told_why(value: Any) ->
     for text in (json.dumps({"remarks": value}), json.dumps({"remarks": [{"reason": "x", "tag": value}]})):
         with pytest.raises(BadAnswer):
             read_diagnosis(text)
-
-
-def test_the_prompts_have_a_hash() -> None:
-    assert len(prompts_hash()) == 16

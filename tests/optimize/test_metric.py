@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -142,24 +143,24 @@ class Asked:
     def __init__(self, *matches: Match | None) -> None:
         self._matches = matches
 
-    def match(self, errors: list[GoldError], verdict: Verdict) -> list[Match] | None:
+    def match(self, errors: Sequence[GoldError], verdict: Verdict) -> list[Match] | None:
         del errors, verdict
         return None if None in self._matches else [one for one in self._matches if one is not None]
 
 
 def test_what_the_meta_judge_finds_in_the_rationale_is_caught_but_not_localised() -> None:
-    one = scored(verdict(), [gold()], Asked(Match(0, None, localised=False)), transcript=RUN)  # type: ignore[arg-type]
+    one = scored(verdict(), [gold()], Asked(Match(0, None, localised=False)), transcript=RUN)
     assert (one.caught, one.localised, one.score) == (1, 0, 1.0)
     assert "named in the rationale only" in one.feedback
 
 
 def test_a_meta_judge_is_not_asked_about_other_dimensions_so_their_errors_are_matched_by_words() -> None:
     errors = [gold(dimensions=("LC",))]
-    assert scored(verdict(finding()), errors, Asked()).groundless == 0  # type: ignore[arg-type]
+    assert scored(verdict(finding()), errors, Asked()).groundless == 0
 
 
 def test_a_judgement_that_could_not_be_compared_is_a_failure() -> None:
-    one = scored(verdict(finding()), [gold()], Asked(None))  # type: ignore[arg-type]
+    one = scored(verdict(finding()), [gold()], Asked(None))
     assert (one.score, one.failed) == (0.0, 1)
 
 
@@ -175,7 +176,7 @@ HINTS: dict[str, tuple[str, bool]] = {
 @pytest.mark.parametrize(("hint", "passed_on"), HINTS.values(), ids=HINTS)
 def test_a_hint_of_the_meta_judge_is_passed_on_when_it_fits_any_run(hint: str, passed_on: bool) -> None:
     said = Decision(id="e1", passage="", finding=None, caught=0, look_for=hint)
-    one = scored(verdict(), [gold()], Asked(), transcript=RUN, decisions={"g1": said})  # type: ignore[arg-type]
+    one = scored(verdict(), [gold()], Asked(), transcript=RUN, decisions={"g1": said})
     assert (hint in one.feedback) == passed_on == transferable(hint, gold())
 
 

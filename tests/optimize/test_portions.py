@@ -129,7 +129,7 @@ def test_ids_are_read_from_lists_and_from_gold(text: str, ids: tuple[str, ...], 
         ("", "expected trace ids, found none"),
         ("a\nb c\n", ":2: expected a trace id or an object with one, found 'b c'"),
         ("{\n", ":1: expected a JSON object with a trace_id, found"),
-        ('{"id": "a"}\n', ":1: expected an object with a trace_id, found"),
+        ('{"id": "a"}\n', ":1: expected a JSON object with a trace_id, found"),
     ],
     ids=["empty", "words", "no JSON", "no id"],
 )

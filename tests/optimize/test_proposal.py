@@ -58,8 +58,8 @@ def test_a_rubric_is_taken_as_it_will_be_read_from_its_file(text: str) -> None:
 
 UNUSABLE: dict[str, tuple[Reply, str]] = {
     "no object": (Reply(text="no"), "there is no JSON object"),
-    "no rubric": (Reply(text='{"lessons": "l"}'), "there is no JSON object with a text `rubric`"),
-    "not a text": (Reply(text='{"rubric": 3}'), "there is no JSON object with a text `rubric`"),
+    "no rubric": (Reply(text='{"lessons": "l"}'), "rubric: Field required"),
+    "not a text": (Reply(text='{"rubric": 3}'), "rubric: Input should be a valid string"),
     "empty": (told("  \n"), "title line"),
     "no title": (told("Look twice."), "title line"),
     "as it was": (told(OLD.text), "the rubric as it was"),

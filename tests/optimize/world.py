@@ -1,21 +1,31 @@
 """A small world to search in: runs with known mistakes, a judge that sees what its rubric tells it to look for, and a
-reflection model that learns from advice alone. Everything in it is a pure function of what it is asked."""
+reflection model that learns from advice alone. Everything in it is a pure function of what it is asked.
+
+The searches of several modules are made here too (`found`), and what is asked of their results.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
+from gpa.evaluation import evaluate
 from gpa.ingest.tokens import count_text
 from gpa.ingest.transcript import Transcript
 from gpa.judges.gold import Gold, GoldError
 from gpa.judges.model import Outcome, Reply, Request, TokenUsage
+from gpa.judges.rubrics import write_rubrics
 from gpa.judging import Bench, Judging, opened
+from gpa.optimize.results import Budget, Candidate, SearchResult
+from gpa.optimize.search import search
+from gpa.recall import score
 from tests.judges.checks.transcripts import call, llm, said, tool, transcript, user
 
 START = """\
@@ -166,8 +176,23 @@ def rubrics(folder: Path, text: str = START) -> Path:
     return folder
 
 
-def bench(model: Scripted, folder: Path | None = None, **fields: object) -> AbstractAsyncContextManager[Bench]:
-    return opened(model, Judging(rubrics=folder, **fields))  # type: ignore[arg-type]
+def bench(model: Scripted, folder: Path | None = None, **fields: Any) -> AbstractAsyncContextManager[Bench]:
+    return opened(model, Judging(rubrics=folder, **fields))
+
+
+def prices(folder: Path) -> Path:
+    """A file of prices for the models of this world."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "prices.toml"
+    path.write_text(
+        "date = 2026-01-01\n"
+        + "\n".join(
+            f'[models."scripted/{name}"]\ninput = 1.0\noutput = 5.0\ncache_write_5m = 1.0\ncache_write_1h = 1.0\n'
+            "cache_read = 1.0\nbatch = 0.5\ncontext_window = 200_000"
+            for name in ("judge", "reflection", "meta")
+        )
+    )
+    return path
 
 
 def padded(run: Transcript) -> Transcript:
@@ -181,3 +206,73 @@ def saying(run: Transcript, text: str) -> Transcript:
         replace(step, output=(*step.output, said(text))) if step.kind == "llm" else step for step in run.steps
     )
     return replace(run, steps=steps)
+
+
+RUNS, GOLD = world(30)
+TRAIN, DEV, HELD_OUT = RUNS[:10], RUNS[10:20], RUNS[20:]
+
+Plain = tuple[SearchResult, Scripted, Scripted]
+
+
+def found(
+    folder: Path,
+    judge: Scripted,
+    reflection: Scripted,
+    *,
+    calls: int = 150,
+    runs: list[Transcript] | None = None,
+    gold: Gold = GOLD,
+    judging: dict[str, Any] | None = None,
+    **options: Any,
+) -> SearchResult:
+    """A search for TC, in an event loop of its own."""
+    some = RUNS if runs is None else runs
+
+    async def main() -> SearchResult:
+        async with (
+            bench(judge, rubrics(folder / "start"), **(judging or {})) as judges,
+            bench(reflection) as other,
+        ):
+            budget = options.pop("budget", None) or Budget(calls)
+            return await search(
+                options.pop("dimensions", ["TC"]),
+                train=some[:10],
+                dev=some[10:20],
+                gold=gold,
+                bench=judges,
+                reflection=other,
+                budget=budget,
+                **options,
+            )
+
+    return asyncio.run(main())
+
+
+def judge_model() -> Scripted:
+    return Scripted(judge_answer, "scripted/judge")
+
+
+def reflection_model(answer: Callable[[Request], str] = reflection_answer) -> Scripted:
+    return Scripted(answer, "scripted/reflection")
+
+
+def written(folder: Path, candidate: Candidate) -> Path:
+    write_rubrics(folder, candidate.rubrics)
+    return folder
+
+
+def recall_on(runs: list[Transcript], rubrics: Path, gold: Gold = GOLD) -> float:
+    """Recall as `gpa evaluate --rubrics` and `gpa score` give it."""
+    evaluation = evaluate(runs, dimensions=["TC"], model=judge_model(), judging=Judging(rubrics=rubrics))
+    judged = score(evaluation, gold).judged["TC", 0]
+    errors = sum(len(gold.by_trace[run.trace_id]) for run in runs)
+    return sum(len(judged[run.trace_id].caught) for run in runs) / errors
+
+
+def same(one: SearchResult, other: SearchResult) -> bool:
+    return (one.candidates, one.best, one.calls, one.stopped) == (
+        other.candidates,
+        other.best,
+        other.calls,
+        other.stopped,
+    )
