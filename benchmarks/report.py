@@ -89,24 +89,25 @@ def _open(written: Written) -> None:
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         print(f"first content after  {paint / 1e3:8.2f} s")
         print(f"everything answers   {ready:8.2f} s")
-        _freeze(page, "while it opens", "")
+        _freeze(page, "while it opens")
         page.evaluate("location.hash = '#findings'")
         page.wait_for_selector("#view .finding")
         for severity in ("HIGH", "MEDIUM", "LOW", ""):
             page.select_option("#filter-severity", severity)
             page.wait_for_timeout(100)
-        _freeze(page, "filtering", "")
+        _freeze(page, "filtering")
         for typed in ("e", "er", "err", "error", ""):
             page.fill("#search", typed)
             page.wait_for_timeout(200)
-        _freeze(page, "searching", "")
+        _freeze(page, "searching")
         _scroll(page)
-        _freeze(page, "scrolling findings", "")
+        _freeze(page, "scrolling findings")
         page.evaluate("location.hash = '#traces'")
         page.fill("#search", "the")
-        page.get_by_role("button", name="in all transcripts").click(timeout=5_000) if written.files == 1 else None
+        if written.files == 1:
+            page.get_by_role("button", name="in all transcripts").click(timeout=5_000)
         page.wait_for_timeout(3_000)
-        _freeze(page, "all transcripts", "")
+        _freeze(page, "all transcripts")
         longest = page.evaluate(LONGEST)
         page.evaluate("id => { location.hash = id; }", longest[0])
         page.wait_for_selector("#view .step")
@@ -127,7 +128,7 @@ def _scroll(page: Page) -> None:
         page.wait_for_timeout(30)
 
 
-def _freeze(page: Page, what: str, more: str) -> None:
+def _freeze(page: Page, what: str, more: str = "") -> None:
     """Print the longest task since the last time."""
     longest = page.evaluate(
         "() => { const longest = Math.max(0, ...window.tasks); window.tasks = []; return longest; }"

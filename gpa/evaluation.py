@@ -38,7 +38,8 @@ EXIT_BELOW = 1
 EXIT_INPUT = 2
 EXIT_FAILED = 3
 
-_GRAVITY: dict[Severity, int] = {"HIGH": 2, "MEDIUM": 1, "LOW": 0}
+GRAVITY: dict[Severity, int] = {"HIGH": 2, "MEDIUM": 1, "LOW": 0}
+"""Higher is graver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +121,12 @@ class Evaluation:
         for result in self.results:
             if isinstance(result, Verdict):
                 for finding in result.findings:
-                    if _GRAVITY[finding.severity] >= _GRAVITY[at_least]:
+                    if GRAVITY[finding.severity] >= GRAVITY[at_least]:
                         dimensions = found.setdefault((result.trace_id, finding), [])
                         if result.judge not in dimensions:
                             dimensions.append(result.judge)
         located = [Located(trace_id, tuple(dimensions), finding) for (trace_id, finding), dimensions in found.items()]
-        return tuple(sorted(located, key=lambda one: -_GRAVITY[one.finding.severity])[:limit])
+        return tuple(sorted(located, key=lambda one: -GRAVITY[one.finding.severity])[:limit])
 
     def exit_code(self, fail_under: float | None = None) -> int:
         """What a command ends with: 0 when all is judged and well.

@@ -94,19 +94,22 @@ def recorded(path: str | Path, *, model: str | None = None) -> Recorded:
 
 def chosen(results: Iterable[AnyResult], model: str | None, where: str) -> tuple[AnyResult, ...]:
     """The last result of each judge, trace and sample, of one model. Raises `UsageError`, see `recorded`."""
-    last: dict[tuple[str, str, int], AnyResult] = {}
-    for result in results:
-        if model is not None and result.model != model:
-            continue
-        key = (result.trace_id, result.judge, result.sample)
-        other = last.get(key)
-        if other is not None and other.model != result.model:
-            names = ", ".join(sorted({other.model, result.model}))
-            raise UsageError(f"{where}: judge {result.judge} has results of several models ({names}): choose one")
-        last[key] = result
-    if not last:
+    kept = latest(result for result in results if model in {None, result.model})
+    if not kept:
         raise UsageError(f"{where}: no results" + (f" of model {model!r}" if model else ""))
-    return tuple(last.values())
+    models: dict[tuple[str, str, int], str] = {}
+    for result in kept:
+        other = models.setdefault((result.trace_id, result.judge, result.sample), result.model)
+        if other != result.model:
+            names = ", ".join(sorted({other, result.model}))
+            raise UsageError(f"{where}: judge {result.judge} has results of several models ({names}): choose one")
+    return kept
+
+
+def latest(results: Iterable[AnyResult]) -> tuple[AnyResult, ...]:
+    """Of the results of the same trace, judge, model and sample the last one: a store keeps those of older rubrics."""
+    kept = {(one.trace_id, one.judge, one.model, one.sample): one for one in results}
+    return tuple(kept.values())
 
 
 def findings(results: Iterable[AnyResult]) -> tuple[Located, ...]:

@@ -6,6 +6,7 @@ pytest loads this at every start, so nothing of gpa or OpenTelemetry is imported
 from __future__ import annotations
 
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if _FIXTURE not in metafunc.fixturenames:
         raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: the marker {_MARKER} needs {_FIXTURE}")
     paths = [str(path) for path in marker.args]
-    if not paths or marker.kwargs:
+    if not paths or not all(paths) or marker.kwargs:
         raise pytest.Collector.CollectError(
             f'{metafunc.definition.nodeid}: expected @pytest.mark.{_MARKER}("path", ...), found {marker!r}'
         )
@@ -63,7 +64,8 @@ def _read(path: str, folder: Path, root: Path) -> list[Trace]:
     from gpa.ingest.assembly import read_traces
 
     if not Path(path).is_absolute():
-        beside = any(folder.glob(path))
+        # By the rules of `read_traces`; pathlib refuses some patterns that those take.
+        beside = glob(path, root_dir=folder, recursive=True)  # noqa: PTH207 - see above
         path = str((folder if beside else root) / path)
     try:
         traces = list(read_traces(path))

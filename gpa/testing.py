@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, Self, runtime_checkable
 
 from gpa.errors import UsageError
-from gpa.evaluation import Evaluation, Located, evaluate
+from gpa.evaluation import GRAVITY, Evaluation, Located, evaluate
 from gpa.ingest.capture import NO_SPANS
 from gpa.ingest.plain import cut, one_line
 from gpa.ingest.render import render
@@ -24,7 +24,12 @@ from gpa.ingest.transcript import Transcript, transcribe
 from gpa.judges.verdict import DIMENSIONS, AnyResult, Failure, Severity, Verdict
 from gpa.locations import findings, kind_of
 
-_SEVERITIES: tuple[Severity, ...] = ("LOW", "MEDIUM", "HIGH")
+_SIGNS: dict[str, Callable[[int, int], bool]] = {
+    "": operator.ge,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "==": operator.eq,
+}
 _SHOWN = 5
 _STEP_CHARS = 1_200
 _TOKENS = 6_000
@@ -115,7 +120,7 @@ class AgentAssertions:
             if not isinstance(result, Verdict):
                 said = getattr(result, "reason", "")
                 self._fail(f"{code} has no score: not applicable to trace {result.trace_id}: {said}")
-        return Score(code, [result for result in results if isinstance(result, Verdict)], self)
+        return Score(code, [result for result in results if isinstance(result, Verdict)], self._fail)
 
     def called(self, tool: str, *, times: int | None = None) -> Self:
         """The tool was called in each trace, that often when `times` says so."""
@@ -234,15 +239,17 @@ class AgentAssertions:
                 yield excerpt(transcript, cited[transcript.trace_id])
 
 
-class Score:
+class Score:  # noqa: PLW1641 - equality asserts here, so it is no key of anything
     """A score, or one of each trace: a comparison holds when it holds for all, and raises when it does not."""
 
-    def __init__(self, dimension: str, verdicts: Sequence[Verdict], assertions: AgentAssertions) -> None:
+    def __init__(
+        self, dimension: str, verdicts: Sequence[Verdict], fail: Callable[[str, Sequence[Located]], None]
+    ) -> None:
         self.dimension = dimension
         self.values = tuple(verdict.score for verdict in verdicts)
         """In the order of the traces."""
         self._verdicts = verdicts
-        self._assertions = assertions
+        self._fail = fail
 
     @property
     def value(self) -> float:
@@ -276,8 +283,6 @@ class Score:
         __tracebackhide__ = True
         return self._holds(operator.ne, "!=", other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Score({self.dimension!r}, {', '.join(map(str, self.values))})"
 
@@ -290,7 +295,7 @@ class Score:
             message = f"expected a score of {self.dimension} {name} {sign} {other}, found {scores}".replace("  ", " ")
             found = findings(wrong)
             why = "" if found else f": {one_line(wrong[0].rationale, 300)}"
-            self._assertions._fail(message + why, found)  # noqa: SLF001
+            self._fail(message + why, found)
         return True
 
 
@@ -343,7 +348,6 @@ def _wanted(severity: str) -> frozenset[Severity]:
     match = re.fullmatch(r"\s*(>=|>|==|)\s*(LOW|MEDIUM|HIGH)\s*", severity, re.IGNORECASE)
     if match is None:
         raise UsageError(f"severity: expected one such as '>=MEDIUM', '==HIGH' or 'LOW', found {severity!r}")
-    at = _SEVERITIES.index(match[2].upper())
-    if match[1] == "==":
-        return frozenset({_SEVERITIES[at]})
-    return frozenset(_SEVERITIES[at + (match[1] == ">") :])
+    holds, named = _SIGNS[match[1]], match[2].upper()
+    limit = next(gravity for severity, gravity in GRAVITY.items() if severity == named)
+    return frozenset(severity for severity, gravity in GRAVITY.items() if holds(gravity, limit))

@@ -112,8 +112,11 @@ def _figure(value: float | None, form: str = ".2f") -> str:
 def _listed(title: str, found: Sequence[Located], outcome: Outcome) -> Iterator[str]:
     yield f"### {title}: {len(found)}"
     yield ""
-    if not found:
-        return
+    if found:
+        yield from _table(found, outcome)
+
+
+def _table(found: Sequence[Located], outcome: Outcome) -> Iterator[str]:
     yield "| severity | dimensions | what | where |"
     yield "| --- | --- | --- | --- |"
     for located in found[:SHOWN]:
@@ -140,7 +143,7 @@ def _folded(regression: Regression, outcome: Outcome) -> Iterator[str]:
         if found:
             yield f"<details><summary>{title}: {len(found)}</summary>"
             yield ""
-            yield from list(_listed(title, found, outcome))[2:]
+            yield from _table(found, outcome)
             yield "</details>"
             yield ""
 

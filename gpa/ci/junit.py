@@ -12,6 +12,7 @@ from statistics import fmean
 from xml.etree import ElementTree as ET
 
 from gpa.ci.outcome import UNDER, Outcome, step_of
+from gpa.evaluation import Located
 from gpa.ingest.plain import cut, one_line, plain
 from gpa.judges.verdict import AnyResult, Failure, NotApplicable, Verdict
 from gpa.locations import findings, kind_of
@@ -90,11 +91,10 @@ def _gist(verdict: Verdict) -> str:
 
 
 def _described(verdict: Verdict, outcome: Outcome) -> str:
-    traced = outcome.run.traces.get(verdict.trace_id)
     lines = [verdict.rationale]
     for finding in verdict.findings:
-        location = traced.locations.get(finding.span_ids[0]) if traced is not None and finding.span_ids else None
-        where = " ".join(filter(None, (step_of(location), *(f"span {span_id}" for span_id in finding.span_ids))))
+        place = outcome.run.place(Located(verdict.trace_id, (verdict.judge,), finding))
+        where = " ".join(filter(None, (step_of(place), *(f"span {span_id}" for span_id in finding.span_ids))))
         sort = f" ({finding.check})" if finding.check else ""
         lines += ["", f"{finding.severity} {finding.category}{sort}", f"  {where or 'not localised'}"]
         lines.append(f"  {one_line(finding.problem, _MAX_MESSAGE)}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gpa.evaluation import Located
-from gpa.judges.verdict import DIMENSIONS, Severity
+from gpa.evaluation import GRAVITY, Located
+from gpa.judges.verdict import Severity
 from gpa.locations import Location, Recorded, findings
 from gpa.regression import Regression
 
@@ -25,7 +25,6 @@ _LEAST: dict[FailOn, Severity] = {
     "medium": "MEDIUM",
     "high": "HIGH",
 }
-_GRAVITY: dict[Severity, int] = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,6 @@ class Outcome:
         """Every finding of the run, the gravest first."""
         return findings(self.run.evaluation.results)
 
-    @property
-    def names(self) -> dict[str, str]:
-        """Code of a dimension -> its name."""
-        return {**DIMENSIONS, **self.run.evaluation.names}
-
     def goal(self, trace_id: str) -> str:
         """What the user asked for in that trace; empty where it is not known."""
         traced = self.run.traces.get(trace_id)
@@ -60,9 +54,9 @@ class Outcome:
         return (*_means_below(self), *(line for rule in self.fail_on for line in _broken(rule, self)))
 
 
-def at_least(found: tuple[Located, ...], severity: Severity) -> tuple[Located, ...]:
+def _at_least(found: tuple[Located, ...], severity: Severity) -> tuple[Located, ...]:
     """The findings that are at least that grave."""
-    return tuple(one for one in found if _GRAVITY[one.finding.severity] >= _GRAVITY[severity])
+    return tuple(one for one in found if GRAVITY[one.finding.severity] >= GRAVITY[severity])
 
 
 def step_of(location: Location | None) -> str:
@@ -93,10 +87,10 @@ def _broken(rule: FailOn, outcome: Outcome) -> list[str]:
             f"{change.dimension} {change.name} got worse: {change.before:.2f} -> {change.after:.2f}" for change in worse
         ]
     if rule in NEEDS_BASELINE:
-        found = at_least(regression.new if regression is not None else (), _LEAST[rule])
+        found = _at_least(regression.new if regression is not None else (), _LEAST[rule])
         new = "new "
     else:
-        found, new = at_least(outcome.findings, _LEAST[rule]), ""
+        found, new = _at_least(outcome.findings, _LEAST[rule]), ""
     if not found:
         return []
     sort = "" if _LEAST[rule] == "LOW" else " of severity HIGH" if _LEAST[rule] == "HIGH" else " of MEDIUM or HIGH"

@@ -68,7 +68,7 @@ def log(outcome: Outcome) -> dict[str, Any]:
 
 def _rule_id(located: Located) -> str:
     """`tool-arguments-schema` of a check, `llm/tool-related` of what a model found (3.49.3: stable, opaque)."""
-    kind = kind_of(located)
+    kind = plain(kind_of(located))
     return kind if located.finding.check else f"llm/{re.sub(r'[^a-z0-9]+', '-', kind.casefold()).strip('-')}"
 
 
@@ -118,7 +118,7 @@ def _result(located: Located, rules: Mapping[str, int], outcome: Outcome) -> dic
         "message": {"text": cut(text, _MAX_TEXT) or "(no words)"},
         "locations": locations[:1],
         "properties": {
-            "dimensions": list(located.dimensions),
+            "dimensions": list(map(plain, located.dimensions)),
             "category": plain(finding.category),
             "severity": finding.severity,
             "grounded": finding.grounded,

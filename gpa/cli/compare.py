@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,8 +54,7 @@ def command(
     earlier, later = recorded(before, model=model), recorded(after, model=model)
     regression = compare(earlier, later, tolerance=gate.tolerance)
     with gate.guarded():
-        more = {key: value for key, value in regression.to_dict().items() if key != "changed_judges"}
-        write_tables(regression.tables(), regression.notes(), more=more, digits=2, **options)
+        write_tables(regression.tables(), regression.notes(), more=regression.to_dict(), digits=2, **options)
         if not gate.stderr and options["output"] is None:
             _print_findings(regression)
     outcome = gate.held(later, regression)
@@ -68,10 +66,9 @@ def command(
 def _print_findings(regression: Regression) -> None:
     from gpa.cli.scores import print_finding
 
-    screen = console()
-    screen.file = sys.stdout
     if not regression.new:
         return
+    screen = console()
     shown = "" if len(regression.new) <= SHOWN else f", the {SHOWN} gravest"
     screen.print(f"\nNew: {len(regression.new)} finding{'s' * (len(regression.new) != 1)}{shown}")
     for located in regression.new[:SHOWN]:

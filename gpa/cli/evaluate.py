@@ -296,8 +296,8 @@ def _interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception as error:
-        if interrupted:  # a library made an error of its own of it, as pydantic does
+    except Exception as error:  # raised again: a library may make an error of its own of an interrupt, as pydantic does
+        if interrupted:
             raise KeyboardInterrupt from error
         raise
     finally:

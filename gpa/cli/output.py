@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gpa.errors import UsageError
@@ -40,8 +41,7 @@ def one_line(text: str, limit: int) -> str:
 def json_line(value: Any) -> str:
     """The value as one line of JSON that is safe to show and reads back as the same value.
 
-    Values nested deeper than any reader of JSON
-    needs to follow become a text that says so.
+    Values nested deeper than any reader of JSON needs to follow become a text that says so.
     """
     import orjson
 
@@ -65,7 +65,7 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
         yield sys.stdout
         return
     try:
-        file = open(str(path), "w", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123, SIM115 - closed below
+        file = Path(str(path)).open("w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 - closed below
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
     with file:

@@ -92,17 +92,19 @@ def command(
 
 
 def _say(written: Written) -> None:
+    from gpa.cli.spending import counted
+
     path, size = visible(str(written.path)), written.size / MIB
-    what = f"{_counted(written.traces, 'trace')}, {_counted(written.findings, 'finding')}"
+    what = f"{counted(written.traces, 'trace')}, {counted(written.findings, 'finding')}"
     if written.files == 1:
         click.echo(f"{path}: {what}, {size:.1f} MiB")
     else:
         why = " (too large for one file)" if written.folder_because_large else ""
         click.echo(
-            f"{path}: {what}; transcripts in {_counted(written.files - 1, 'page')} beside it{why}, {size:.1f} MiB"
+            f"{path}: {what}; transcripts in {counted(written.files - 1, 'page')} beside it{why}, {size:.1f} MiB"
         )
     if written.without_transcript:
-        missing = _counted(written.without_transcript, "trace")
+        missing = counted(written.without_transcript, "trace")
         click.echo(f"{missing} without a transcript: give the traces with --traces to see their steps")
 
 
@@ -118,7 +120,3 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gpa.evaluation import Located
+from gpa.evaluation import GRAVITY, Located
 from gpa.ingest.transcript import Step, Transcript
 from gpa.judges.verdict import AnyResult, Finding, Severity, Verdict
 from gpa.report.visible import visible
@@ -16,7 +16,6 @@ from gpa.report.visible import visible
 Source = Literal["check", "llm", "confirmed"]
 """Who says so: a check, an LLM judge, or a check whose finding an LLM judge confirmed."""
 
-GRAVITY: dict[Severity, int] = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 MAX_PROBLEM = 4_000
 MAX_QUOTE = 2_000
 """Characters shown of what a judge wrote; both are a few hundred long unless something went wrong."""
@@ -71,7 +70,7 @@ def shown_findings(trace: int, results: Iterable[AnyResult], transcript: Transcr
     ]
     return sorted(
         shown,
-        key=lambda one: (one.suppressed, GRAVITY[one.severity], place.get(one.labels[0], 0) if one.labels else -1),
+        key=lambda one: (one.suppressed, -GRAVITY[one.severity], place.get(one.labels[0], 0) if one.labels else -1),
     )
 
 

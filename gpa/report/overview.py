@@ -124,7 +124,7 @@ def worst_first(evaluation: Evaluation) -> dict[str, list[AnyResult]]:
 
     def key(trace_id: str) -> tuple[float, int, str]:
         results = by_trace[trace_id]
-        mean = _mean(results)
+        mean = mean_score(results)
         findings = sum(len(result.findings) for result in results if isinstance(result, Verdict))
         without = 4.0 if any(isinstance(result, Failure) for result in results) else 5.0
         return (without if mean is None else mean, -findings, trace_id)
@@ -144,20 +144,16 @@ def cells(results: Sequence[AnyResult], dimensions: Iterable[str]) -> tuple[Cell
 
 
 def _cell(results: Sequence[AnyResult]) -> Cell:
-    mean = _mean(results)
+    mean = mean_score(results)
     if mean is not None or not results:
         return mean
     return "failed" if any(isinstance(result, Failure) for result in results) else "n/a"
 
 
-def _mean(results: Iterable[AnyResult]) -> float | None:
+def mean_score(results: Iterable[AnyResult]) -> float | None:
+    """The mean over all scores, None without one."""
     scores = [result.score for result in results if isinstance(result, Verdict)]
     return round(sum(scores) / len(scores), 2) if scores else None
-
-
-def mean_score(results: Iterable[AnyResult]) -> float | None:
-    """The mean over all scores of a trace, None without one."""
-    return _mean(results)
 
 
 def overview(evaluation: Evaluation, findings: Sequence[ShownFinding]) -> Overview:
@@ -205,7 +201,7 @@ def _distributions(evaluation: Evaluation) -> Iterable[Distribution]:
                     dimension=code,
                     name=name,
                     model=model,
-                    mean=_mean(verdicts),
+                    mean=mean_score(verdicts),
                     counts=(scores[0], scores[1], scores[2], scores[3]),
                     not_applicable=sum(isinstance(result, NotApplicable) for result in results),
                     failed=sum(isinstance(result, Failure) for result in results),

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 from markupsafe import Markup
 
-from gpa.report.findings import GRAVITY, ShownFinding
+from gpa.evaluation import GRAVITY
+from gpa.report.findings import ShownFinding
 from gpa.report.links import TraceLinks
 from gpa.report.overview import Cell, Overview, ShownTrace
 from gpa.report.pieces import pieces
@@ -66,7 +68,7 @@ def first_page(content: Content, blocks: Mapping[int, str], *, pages: bool = Fal
     """The page with the overview and the lists; transcripts (packed, by position of the trace) as far as they fit."""
     index = packed({"traces": content.traces, "findings": content.findings})
     counted = [finding for finding in content.findings if not finding.suppressed]
-    gravest = sorted(counted, key=lambda finding: GRAVITY[finding.severity])[:MAX_STATIC]
+    gravest = sorted(counted, key=lambda finding: -GRAVITY[finding.severity])[:MAX_STATIC]
     config = _config(content, home="")
     return _rendered("page.html", content, blocks, config, index=index, pages=pages, gravest=gravest)
 
@@ -148,9 +150,9 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "cell_class": _cell_class,
-        "cell_text": cell_text,
-        "duration": duration,
-        "usd": usd,
+        "cell_text": _cell_text,
+        "duration": _duration,
+        "usd": _usd,
         "visible": visible,
         "path": _path,
     }
@@ -164,12 +166,12 @@ def _cell_class(cell: Cell) -> str:
     return {"n/a": "na", "failed": "failed"}.get(cell, "") if isinstance(cell, str) else f"s{round(cell)}"
 
 
-def cell_text(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     """`2`, `1.5`, `n/a`, `failed`, or a dash."""
     return "–" if cell is None else cell if isinstance(cell, str) else f"{cell:.2f}".rstrip("0").rstrip(".")
 
 
-def duration(milliseconds: float) -> str:
+def _duration(milliseconds: float) -> str:
     """`420 ms`, `5.9 s`, `3m 20s`, `2h 5m`."""
     seconds = milliseconds / 1000
     if seconds < 1:
@@ -181,15 +183,13 @@ def duration(milliseconds: float) -> str:
     return f"{int(seconds // 3600)}h {int(seconds % 3600 // 60)}m"
 
 
-def usd(amount: float) -> str:
+def _usd(amount: float) -> str:
     """An amount with as many digits as it has to say."""
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
 
 
 def _path(text: str) -> str:
     """A piece of an address (`#trace/span`), as the script's encodeURIComponent writes it."""
-    from urllib.parse import quote
-
     return quote(text, safe="!~*'()-._")
 
 

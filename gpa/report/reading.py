@@ -9,7 +9,7 @@ from pathlib import Path
 from gpa.evaluation import Evaluation
 from gpa.ingest.problems import Problem
 from gpa.ingest.transcript import Transcript
-from gpa.judges.verdict import AnyResult
+from gpa.locations import latest
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,15 @@ def judged(location: str | Path, *, model: str | None = None, traces: Iterable[s
 
     evaluation = Evaluation.load(location)
     results = latest(result for result in evaluation.results if model in {None, result.model})
-    name = str(location) if "://" not in str(location) else str(location).rpartition("/")[2]
     return Judged(
-        name=Path(name).name,
+        name=name_of(location),
         evaluation=Evaluation(results),
         store=str(location) if is_store(location) else "",
         traces=tuple(map(str, traces)),
     )
 
 
-def latest(results: Iterable[AnyResult]) -> tuple[AnyResult, ...]:
-    """Of the results of the same trace, judge, model and sample the last one: a store keeps those of older rubrics."""
-    kept = {(one.trace_id, one.judge, one.model, one.sample): one for one in results}
-    return tuple(kept.values())
+def name_of(location: str | Path) -> str:
+    """The name of a file or database, without its folder, and without the options of a URL: a password may be one."""
+    name = Path(str(location)).name
+    return name.partition("?")[0] if "://" in str(location) else name

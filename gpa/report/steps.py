@@ -79,8 +79,8 @@ class ShownAgent(Struct, frozen=True, omit_defaults=True):
     name: str
     parent: str = ""
     instructions: str = ""
-    tools: tuple[tuple[str, str], ...] = ()
-    """Name and description."""
+    tools: tuple[str, ...] = ()
+    """By name."""
 
 
 class ShownVerdict(Struct, frozen=True, omit_defaults=True):
@@ -102,7 +102,6 @@ class ShownTranscript(Struct, frozen=True, omit_defaults=True):
     trace_id: str
     goal: str
     verdicts: tuple[ShownVerdict, ...]
-    answer: str = ""
     agents: tuple[ShownAgent, ...] = ()
     steps: tuple[ShownStep, ...] = ()
     duration: float = 0.0
@@ -129,7 +128,6 @@ def shown_transcript(
         trace_id=visible(trace_id),
         goal=visible(transcript.goal),
         verdicts=verdicts,
-        answer=visible(transcript.final_answer),
         agents=tuple(map(_agent, transcript.agents)),
         steps=tuple(_steps(transcript, findings, begin, elsewhere)),
         elsewhere=elsewhere,
@@ -161,7 +159,7 @@ def _agent(agent: Agent) -> ShownAgent:
         name=excerpt(agent.key, MAX_NAME),
         parent=excerpt(agent.parent, MAX_NAME),
         instructions=visible("\n\n".join(message.text for message in agent.system)),
-        tools=tuple((excerpt(tool.name, MAX_NAME), excerpt(tool.description, 600)) for tool in agent.tools),
+        tools=tuple(excerpt(tool.name, MAX_NAME) for tool in agent.tools),
     )
 
 

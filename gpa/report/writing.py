@@ -8,21 +8,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from msgspec.structs import replace as changed
 
 from gpa.errors import InputError, UsageError
 from gpa.ingest.problems import Problem
 from gpa.ingest.transcript import Transcript
 from gpa.judges.verdict import AnyResult, Severity
+from gpa.locations import Recorded, Traced, recorded, traced
 from gpa.report.findings import ShownFinding, shown_findings, with_new
 from gpa.report.links import trace_links
 from gpa.report.overview import ShownTrace, cells, dimensions_of, mean_score, overview, severities, worst_first
 from gpa.report.page import Content, first_page, packed, part_page
-from gpa.report.reading import Judged, judged
+from gpa.report.reading import Judged, judged, name_of
 from gpa.report.steps import ShownTranscript, shown_transcript
 from gpa.report.visible import excerpt, visible
 
 if TYPE_CHECKING:
-    from gpa.locations import Traced
     from gpa.regression import Regression
 
 MAX_FILE_BYTES = 24 * 2**20
@@ -31,8 +34,6 @@ PART_BYTES = 8 * 2**20
 """Packed transcripts in each part of a folder."""
 READABLE = 5
 """Traces, the worst, that are written out for a browser without JavaScript."""
-MAX_READABLE_STEPS = 120
-"""Steps written out of each."""
 MAX_GOAL = 300
 
 
@@ -87,7 +88,7 @@ def write_report(
 
     Raises `InputError`, `StoreError` or `UsageError` when something cannot be read, written or is contradictory.
     """
-    links = trace_links(trace_url) if trace_url else None
+    links = None if trace_url is None else trace_links(trace_url)
     run = judged(source, model=model, traces=traces)
     if not run.evaluation.results:
         of = f" of model {model}" if model else ""
@@ -109,7 +110,7 @@ def write_report(
         worst=worst,
         links=links,
         comparison=comparison,
-        baseline="" if baseline is None else visible(Path(str(baseline)).name),
+        baseline="" if baseline is None else visible(name_of(baseline)),
     )
     page, is_folder = _page_path(output)
     blocks = {number: one.block for number, one in enumerate(shown) if one.block}
@@ -157,7 +158,7 @@ def _shown(
 
     for transcript in run.transcripts():
         show(transcript.trace_id, transcript)
-        places[transcript.trace_id] = _traced(transcript) if compared else None
+        places[transcript.trace_id] = traced(transcript) if compared else None
     for trace_id in by_trace:
         if trace_id not in shown:
             show(trace_id, None)
@@ -195,14 +196,7 @@ def _gravest(findings: Sequence[ShownFinding]) -> tuple[Severity, str, str, int]
     return None
 
 
-def _traced(transcript: Transcript) -> Traced:
-    from gpa.locations import traced
-
-    return traced(transcript)
-
-
 def _compared(baseline: str | Path, run: Judged, places: dict[str, Traced | None], model: str | None) -> Regression:
-    from gpa.locations import Recorded, recorded
     from gpa.regression import compare
 
     known = {trace_id: place for trace_id, place in places.items() if place is not None}
@@ -212,9 +206,9 @@ def _compared(baseline: str | Path, run: Judged, places: dict[str, Traced | None
 def _page_path(output: str | Path) -> tuple[Path, bool]:
     """The page to open, and whether a folder was asked for."""
     path = Path(output).expanduser()
-    is_folder = str(output).endswith(("/", os.sep)) or path.is_dir()
+    is_folder = str(output).endswith(("/", os.sep)) or (str(output) != "" and path.is_dir())
     if not is_folder and path.suffix.lower() not in {".html", ".htm"}:
-        raise UsageError(f"{output}: expected a name that ends in .html, or a folder that ends in /")
+        raise UsageError(f"{output or '--output'}: expected a name that ends in .html, or a folder that ends in /")
     return (path / "index.html" if is_folder else path), is_folder
 
 
@@ -232,22 +226,14 @@ def _in_parts(
         held += len(block)
     folder = page.parent / f"{page.stem}_parts"
     files = {number: f"{folder.name}/{at:04d}.html" for at, part in enumerate(parts, 1) for number in part}
-    rows = [_with_page(row, files.get(number, "")) for number, row in enumerate(content.traces)]
+    rows = [changed(row, page=files.get(number, "")) for number, row in enumerate(content.traces)]
     content = replace(content, traces=rows)
     yield page, content, {}
     for at, part in enumerate(parts, 1):
         yield folder / f"{at:04d}.html", content, part
 
 
-def _with_page(row: ShownTrace, page: str) -> ShownTrace:
-    from msgspec.structs import replace as changed
-
-    return changed(row, page=page)
-
-
 def _up(page: Path) -> str:
-    from urllib.parse import quote
-
     return f"../{quote(page.name)}"
 
 

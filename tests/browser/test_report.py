@@ -89,6 +89,15 @@ class TestReading:
         assert page.locator(".finding.at .judge").inner_text() == "misread-value"
         assert page.locator(".tree a[aria-current]").count() == 1
 
+    def test_words_typed_on_the_overview_are_looked_for_in_the_findings(self, read: Open) -> None:
+        page = read()
+        page.fill("#search", "DE-77-1034")
+        page.locator("#view .result", has_text=" of ").wait_for()
+        assert page.url.endswith("#findings")
+        assert page.input_value("#search") == "DE-77-1034"
+        assert page.evaluate("document.activeElement.id") == "search"
+        assert all("DE-77-1034" in text for text in cards(page).all_inner_texts())
+
     def test_each_filter_leaves_only_what_fits(self, read: Open) -> None:
         page = read("#findings")
         everything = cards(page).count()
@@ -277,6 +286,16 @@ class TestHostile:
         for hash_ in ("", "#findings", "#traces"):
             go(page, hash_)
             assert page.locator("main img, main script, a[href^='javascript']").count() == 0
+
+    def test_a_trace_that_is_called_like_a_list_does_not_take_its_place(self, read: Open, tmp_path: Path) -> None:
+        trap = talk("findings", text="A trap.")
+        verdict = Verdict(trace_id=trap.trace_id, judge="LC", model="checks", score=3, rationale="")
+        with open_store(tmp_path / "gpa.db") as store:
+            store.save(trap, transcript_hash(trap), [verdict])
+        page = read("#findings", url=write_report(tmp_path / "gpa.db", tmp_path / "report.html").path.as_uri())
+        assert page.locator("#view h1").inner_text() == "Findings"
+        page.goto(page.url.partition("#")[0] + "#findings/span1")
+        page.locator(".step.here", has_text="A trap.").wait_for()
 
     def test_what_reorders_or_hides_is_made_visible(self, read: Open) -> None:
         page = read(f"#{HOSTILE}")

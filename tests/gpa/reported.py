@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gpa.evaluation import evaluate
 from gpa.ingest.transcript import Transcript
-from gpa.judges.verdict import AnyResult, Failure, Finding, NotApplicable, Usage, Verdict
+from gpa.judges.verdict import AnyResult, Failure, Finding, NotApplicable, Severity, Usage, Verdict
 from gpa.store import open_store, transcript_hash
 from tests.judges.checks.transcripts import call, llm, said, tool, transcript, user
 
@@ -104,3 +104,15 @@ def write_store(path: Path, *, traces: Path = FIXTURES / "openinference-smolagen
 def talk(trace_id: str, *, steps: int = 1, text: str = "Hello.") -> Transcript:
     """A transcript of model calls that say something."""
     return transcript(*(llm(said(f"{text} {n}")) for n in range(steps)), trace_id=trace_id)
+
+
+def finding(severity: Severity = "HIGH", **fields: Any) -> Finding:
+    """A finding at the first step."""
+    known = {"span_ids": ("span1",), "quote": "q", "problem": "p", "category": "Tool-related", "severity": severity}
+    return Finding(**{**known, **fields})
+
+
+def verdict(judge: str, *findings: Finding, score: int = 1, **fields: Any) -> Verdict:
+    """What the checks say of the trace `t`."""
+    known = {"trace_id": "t", "model": "checks", "rationale": "r"}
+    return Verdict(judge=judge, score=score, findings=findings, **{**known, **fields})

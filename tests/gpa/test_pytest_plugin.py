@@ -243,11 +243,12 @@ def test_the_marker_judges_recorded_traces_also_with_xdist(project: pytest.Pytes
 
 
 def test_a_marker_that_names_no_trace_is_an_error_of_collection(project: pytest.Pytester) -> None:
-    for number, marker in enumerate(('"nowhere/*.json"', "", '"agent.py"')):
+    for number, marker in enumerate(('"nowhere/*.json"', "", '"agent.py"', '""', '"a**b/c"')):
         code = f"import pytest\n@pytest.mark.gpa_traces({marker})\ndef test_it(gpa_trace): ...\n"
         project.makepyfile(**{f"test_{number}": code})
     done = run(project, code='import pytest\n@pytest.mark.gpa_traces("x.json")\ndef test_it(): ...\n')
     assert done.ret == pytest.ExitCode.INTERRUPTED
+    done.assert_outcomes(errors=6)
     done.stdout.fnmatch_lines_random(
         [
             "*nowhere/*.json*",

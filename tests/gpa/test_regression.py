@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -180,7 +181,7 @@ def test_what_is_in_one_run_only_and_what_was_judged_otherwise_is_said() -> None
     )
 
 
-MODEL = {"check": None, "category": "Goal Deviation"}
+MODEL: dict[str, Any] = {"check": None, "category": "Goal Deviation"}
 SAME: dict[str, tuple[Finding, Finding]] = {
     "other spans": (finding(span="a1"), finding(span="b2")),
     "other numbers and ids": (finding("R-77 failed 3 times"), finding("R-8 failed 4 times")),
@@ -190,8 +191,8 @@ SAME: dict[str, tuple[Finding, Finding]] = {
         finding("the tool book_flight was called without any date"),
     ),
     "a model that words it otherwise": (
-        finding("the agent drops the second city that was asked for", quote="", **MODEL),  # type: ignore[arg-type]
-        finding("the second city is dropped by the agent without a word", quote="", **MODEL),  # type: ignore[arg-type]
+        finding("the agent drops the second city that was asked for", quote="", **MODEL),
+        finding("the second city is dropped by the agent without a word", quote="", **MODEL),
     ),
 }
 DIFFERENT: dict[str, tuple[Finding, Finding]] = {
@@ -201,8 +202,8 @@ DIFFERENT: dict[str, tuple[Finding, Finding]] = {
         finding("seat: expected integer, got string"),
     ),
     "a model about something else": (
-        finding("drops the second city", quote="Paris", **MODEL),  # type: ignore[arg-type]
-        finding("answers in the wrong language", quote="Guten Tag", **MODEL),  # type: ignore[arg-type]
+        finding("drops the second city", quote="Paris", **MODEL),
+        finding("answers in the wrong language", quote="Guten Tag", **MODEL),
     ),
     "a check and a model": (finding("p"), finding("p", check=None)),
 }

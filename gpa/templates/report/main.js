@@ -14,8 +14,9 @@ async function route() {
   const view = byId("view");
   const overview = byId("overview");
   const was = current;
-  const at = numberOf.has(id) ? numberOf.get(id) : -1;
-  const name = at >= 0 ? "trace" : id === "findings" || id === "traces" ? id : "overview";
+  const isList = path === "findings" || path === "traces"; // also where a trace is called so
+  const at = !isList && numberOf.has(id) ? numberOf.get(id) : -1;
+  const name = at >= 0 ? "trace" : isList ? path : "overview";
   const finding = /^[1-9]\d*$/.test(number) ? Number(number) - 1 : null;
   current = { view: name, at, finding };
   if (name !== was.view) setSearch("");
@@ -75,8 +76,10 @@ function onSearch() {
   if (current.view === "overview") {
     if (!chosen.text.trim()) return;
     const text = chosen.text;
+    // Heard after `route`, which shows the list and empties the search of the view before.
+    addEventListener("hashchange", () => { setSearch(text); byId("view").refresh(); byId("search").focus(); }, { once: true });
     location.hash = "#findings";
-    return setTimeout(() => { setSearch(text); byId("view").refresh?.(); byId("search").focus(); }, 30);
+    return;
   }
   byId("view").refresh();
 }
@@ -95,6 +98,16 @@ function start() {
     byId("view").append(el("p", { class: "notice" }, "This browser cannot unpack the transcripts (it has no DecompressionStream): the overview is all it can show."));
     return;
   }
+  loadIndex().then(() => {
+    current = { view: "start", at: -1, finding: null };
+    addEventListener("hashchange", route);
+    listen();
+    return route();
+  }).then(() => document.documentElement.setAttribute("data-ready", ""));
+}
+
+/** Search while words are typed, and go from match to match. */
+function listen() {
   let waiting = 0;
   byId("search").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(onSearch, 120); });
   byId("search").addEventListener("keydown", (event) => {
@@ -104,11 +117,6 @@ function start() {
     if (current.view === "trace" && open?.order.length && chosen.text === byId("search").value) open.find(chosen.text, event.shiftKey ? -1 : 1);
     else onSearch();
   });
-  loadIndex().then(() => {
-    current = { view: "start", at: -1, finding: null };
-    addEventListener("hashchange", route);
-    return route();
-  }).then(() => document.documentElement.setAttribute("data-ready", ""));
 }
 
 start();

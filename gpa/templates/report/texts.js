@@ -102,17 +102,9 @@ function withHits(text, start, stop, hits, now) {
 function occurrences(text, wanted, limit) {
   const found = [];
   const lower = text.toLowerCase();
-  if (lower.length !== text.length) return found.concat(occurrencesOf(text, wanted, limit));
-  for (let at = lower.indexOf(wanted); at >= 0 && found.length < limit; at = lower.indexOf(wanted, at + wanted.length)) {
-    found.push([at, at + wanted.length]);
-  }
-  return found;
-}
-
-/** The same where lower case has another length (`İ`): exact case only, so that positions stay right. */
-function occurrencesOf(text, wanted, limit) {
-  const found = [];
-  for (let at = text.indexOf(wanted); at >= 0 && found.length < limit; at = text.indexOf(wanted, at + wanted.length)) {
+  // Where lower case has another length (`İ`) only words in lower case are found, so that positions stay right.
+  const searched = lower.length === text.length ? lower : text;
+  for (let at = searched.indexOf(wanted); at >= 0 && found.length < limit; at = searched.indexOf(wanted, at + wanted.length)) {
     found.push([at, at + wanted.length]);
   }
   return found;

@@ -180,7 +180,7 @@ function aboutAgents(page) {
     el("summary", {}, "Agents: ", page.agents.map((agent, n) => [n ? ", " : "", el("bdi", {}, agent.name)])),
     el("dl", {}, page.agents.map((agent) => [
       el("dt", {}, el("bdi", {}, agent.name), agent.parent ? el("span", { class: "muted" }, " called by ", agent.parent) : null),
-      el("dd", {}, agent.tools ? el("p", { class: "note" }, "tools: ", agent.tools.map(([name]) => name).join(", ")) : null, agent.instructions ? longText(agent.instructions) : el("p", { class: "note" }, "no instructions recorded")),
+      el("dd", {}, agent.tools ? el("p", { class: "note" }, "tools: ", agent.tools.join(", ")) : null, agent.instructions ? longText(agent.instructions) : el("p", { class: "note" }, "no instructions recorded")),
     ])),
   );
 }
