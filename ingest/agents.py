@@ -13,6 +13,10 @@ UNNAMED = "agent"
 """Name of the agent of model and tool calls that no span attributes to one."""
 
 
+def _key(name: str, instance: int) -> str:
+    return name if instance == 1 else f"{name}#{instance}"
+
+
 class Agent(Struct, frozen=True):
     """One run of one agent: a manager and each call of a sub-agent are agents apart."""
 
@@ -28,7 +32,7 @@ class Agent(Struct, frozen=True):
     @property
     def key(self) -> str:
         """`name` for the first run, `name#2` for the second: what `Step.agent` holds."""
-        return self.name if self.instance == 1 else f"{self.name}#{self.instance}"
+        return _key(self.name, self.instance)
 
 
 class Node(Struct, gc=False):
@@ -58,6 +62,8 @@ def assign(nodes: Sequence[Node]) -> dict[str, Agent]:
 
     def begin(name: str, parent: str, call: Call | None) -> str:
         counts[name] += 1
+        while _key(name, counts[name]) in agents:  # another agent's own name looks like a number of this one's
+            counts[name] += 1
         definition = descriptions.get(name)
         system = _system(call) or _system(definition)
         tools = (call.tools if call else ()) or (definition.tools if definition else ())
@@ -111,6 +117,8 @@ def _without_groups(nodes: Sequence[Node], agents: dict[str, Agent]) -> dict[str
     for key, agent in agents.items():
         if key not in groups:
             counts[agent.name] += 1
+            while _key(agent.name, counts[agent.name]) in left:
+                counts[agent.name] += 1
             # Callers come before those they call, so the parent has its new key by now.
             numbered = structs.replace(agent, instance=counts[agent.name], parent=keys[outside(agent.parent)])
             keys[key] = numbered.key

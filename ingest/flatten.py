@@ -12,7 +12,7 @@ from gpa.ingest.agents import Agent, Node, assign
 from gpa.ingest.dialects.call import Call, Message, Tool
 from gpa.ingest.dialects.hidden import hint
 from gpa.ingest.doubles import merged, twins
-from gpa.ingest.history import Histories, Placement
+from gpa.ingest.history import MIN_TEXT_WITHOUT_ROLE, Histories, Placement
 from gpa.ingest.planning import stated_plans
 from gpa.ingest.spans import Span, Trace
 from gpa.ingest.transcript import Step, Transcript
@@ -162,10 +162,12 @@ def _steps(
             messages = placement.messages
             if call.tools and not _same_tools(call.tools, offered.get(agent, ())):
                 offered[agent] = tools = call.tools
-        elif call.kind == "other" or item.label in works_inside:
-            messages = tuple(message for message in messages if message.text.strip() not in shown)
+        elif call.kind == "other" or (call.kind == "agent" and item.label in works_inside):
+            # "yes" of a guardrail is its own answer, whoever else said it; a long text is one that is passed on.
+            own = 0 if item.label in works_inside else MIN_TEXT_WITHOUT_ROLE
+            messages = _unsaid(messages, shown, own)
             if call.kind == "other":
-                output = tuple(message for message in output if message.text.strip() not in shown)
+                output = _unsaid(output, shown, own)
         steps.append(
             Step(
                 label=item.label,
@@ -193,6 +195,11 @@ def _steps(
             )
         )
     return tuple(steps)
+
+
+def _unsaid(messages: tuple[Message, ...], shown: set[str], own: int) -> tuple[Message, ...]:
+    """The messages whose text is not shown by a model or tool call, or is shorter than `own` characters."""
+    return tuple(message for message in messages if (text := message.text.strip()) not in shown or 0 < len(text) < own)
 
 
 def _same_tools(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
@@ -279,9 +286,16 @@ def _goal(steps: Sequence[Step]) -> str:
 
 
 def _final_answer(steps: Sequence[Step]) -> str:
-    """What the outermost agent gave back, else the last thing a model said without calling a tool."""
+    """What the outermost agent gave back, the last of several; else the last a model said without calling a tool."""
+    inside: dict[str, bool] = {"": False}
+    """Per step whether it is an agent or inside one."""
+    outermost: list[Step] = []
     for step in steps:
-        if step.kind == "agent" and not step.parent and (answer := _text(step.output, "assistant", "user")):
+        inside[step.label] = inside[step.parent] or step.kind == "agent"
+        if step.kind == "agent" and not inside[step.parent]:
+            outermost.append(step)
+    for step in reversed(outermost):
+        if answer := _text(step.output, "assistant", "user"):
             return answer
     for step in reversed(steps):
         if step.kind == "llm" and not any(message.tool_name for message in step.output):

@@ -220,17 +220,17 @@ class Histories:
         """
         turns = self._turns.get(agent)
         last = turns[-1] if turns else None
-        if last is not None:
-            for length in (len(last.sequence), last.given):
-                if length and sequence[:length] == last.sequence[:length]:
-                    return length + _common(sequence, last.sequence, length), last
+        if last is not None and (length := len(last.sequence)) and sequence[:length] == last.sequence:
+            return length, last
         depth, found = 0, last
         for turn in reversed(turns[-MAX_COMPARED:] if turns else ()):
-            length = _common(sequence, turn.sequence, 0)
+            length = _common(sequence, turn.sequence, depth)
             if length > depth:
                 depth, found = length, turn
+        if last is not None and found is last and depth >= last.given > 0:
+            return depth, found
         for turn in islice(reversed(self._lasts.values()), MAX_COMPARED):
-            length = _common(sequence, turn.sequence, 0)
+            length = _common(sequence, turn.sequence, depth)
             if length > depth and self._answered(sequence[:length]):
                 depth, found = length, turn
         return depth, found
@@ -268,10 +268,12 @@ class Histories:
         return matched
 
 
-def _common(one: Sequence[int], other: Sequence[int], start: int) -> int:
-    """How many numbers from `start` on are the same."""
-    length = 0
-    for a, b in zip(one[start:], other[start:], strict=False):
+def _common(one: Sequence[int], other: Sequence[int], least: int) -> int:
+    """The length of the beginning both share, 0 where it is not longer than `least`."""
+    if one[: least + 1] != other[: least + 1] or len(one) <= least:
+        return 0
+    length = least + 1
+    for a, b in zip(one[length:], other[length:], strict=False):
         if a != b:
             break
         length += 1

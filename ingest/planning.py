@@ -114,7 +114,10 @@ def stated_plans(steps: Sequence[Step]) -> tuple[Plan, ...]:
     """Per index of a step the plans it states."""
     writers: dict[str, list[int]] = {}
     """Per agent its model calls so far."""
-    planning = {step.label for step in steps if step.operation == "plan"}
+    planning: set[str] = set()
+    for step in steps:
+        if step.operation == "plan" or (step.kind == "other" and step.parent in planning):
+            planning.add(step.label)
     for index, step in enumerate(steps):
         if step.kind == "llm":
             for writer, plan in _quoted(index, steps, writers.get(step.agent, ())):

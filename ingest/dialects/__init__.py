@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
+from msgspec import structs
+
 from gpa.ingest.dialects import (
     agent_framework,
     claude_code,
@@ -30,6 +32,7 @@ from gpa.ingest.dialects import (
     vercel,
 )
 from gpa.ingest.dialects.call import Call, Kind, Message
+from gpa.ingest.dialects.payload import Exchange, tool_exchange
 from gpa.ingest.spans import Span
 
 __all__ = ["DIALECTS", "Call", "Kind", "Message", "read"]
@@ -80,14 +83,19 @@ def read(span: Span) -> Call:
     if not found:
         return fallback.read(span)
     call = found[0][1] if len(found) == 1 else _composed(found)
-    if call.kind == "other" and not call.operation and not call.input and not call.output and not call.placeholder:
-        return _composed([*found, (len(_ROLE_ORDER) + 1, fallback.read(span))])
+    if call.kind == "other" and not call.input and not call.output and not call.placeholder:
+        if not call.operation:
+            return _composed([*found, (len(_ROLE_ORDER) + 1, fallback.read(span))])
+        if len(found) == 1 and found[0][0] == _RANK[semconv.read]:  # an operation the conventions have no content for
+            guessed = fallback.read(span)
+            return structs.replace(call, input=guessed.input, output=guessed.output, error=call.error or guessed.error)
     return call
 
 
 def _composed(found: list[tuple[int, Call]]) -> Call:
     content = _content([call for _, call in found])
     calls = [call for _, call in sorted(found, key=_rank)]
+    kind = _kind(calls)
     values = list(_BLANK)
     for call in calls:
         values = [value or other for value, other in zip(values, _WORDS(call), strict=True)]
@@ -105,15 +113,20 @@ def _composed(found: list[tuple[int, Call]]) -> Call:
         usage,
         error,
     ) = values
+    sent, said = content.input, content.output
+    if kind == "tool" and content.kind == "other" and not any(map(_is_tool_part, (*sent, *said))):
+        # One convention says that it is a tool, another one what went in and out.
+        sent, said, told = _exchange(name, content, calls)
+        error = error or told
     return Call(
-        kind=_kind(calls),
+        kind=kind,
         operation=operation,
         name=name,
         agent=agent,
         agent_id=agent_id,
         description=description,
-        input=content.input,
-        output=content.output,
+        input=sent,
+        output=said,
         tools=tools,
         model=model,
         response_id=response_id,
@@ -126,6 +139,17 @@ def _composed(found: list[tuple[int, Call]]) -> Call:
         notes=tuple(dict.fromkeys(note for call in calls for note in call.notes)),
         placeholder=any(call.placeholder for call in calls),
     )
+
+
+def _exchange(name: str, content: Call, calls: list[Call]) -> Exchange:
+    """The content of a plain span as what a tool was called with and gave back."""
+    ids = (message.tool_call_id for call in calls if call.kind == "tool" for message in call.input)
+    given, returned = ("\n".join(message.text for message in said) or None for said in (content.input, content.output))
+    return tool_exchange(name, given, returned, call_id=next(filter(None, ids), ""))
+
+
+def _is_tool_part(message: Message) -> bool:
+    return bool(message.tool_name) or message.role == "tool"
 
 
 def _rank(entry: tuple[int, Call]) -> int:

@@ -185,15 +185,22 @@ def _tool_message(value: Object, out: list[Message], depth: int) -> None:
     """A message of role tool: one result, or (AI SDK, AutoGen, pydantic-ai 6) a list of result parts."""
     name, call_id = first_text(value, NAMES), first_text(value, CALL_IDS)
     content = next((value[key] for key in ("parts", "content", "contents", "output", "result") if value.get(key)), None)
-    if isinstance(content, list) and any(isinstance(entry, dict) and parts.part_reader(entry) for entry in content):
-        found: list[Message] = []
-        parts.read(content, "tool", found, depth)
-        own = {message.text for message in found if message.tool_call_id or message.tool_name}
-        if own:  # the OpenAI Agents instrumentation writes each result twice: as text and as a result
-            out.extend(
-                message for message in found if message.tool_call_id or message.tool_name or message.text not in own
-            )
-            return
+    if isinstance(content, list) and any(map(parts.is_result, content)):
+        told: list[tuple[bool, Message]] = []
+        for entry in content:
+            found: list[Message] = []
+            parts.read(entry, "tool", found, depth)
+            told += [(parts.is_result(entry), message) for message in found]
+        results = [message for is_result, message in told if is_result]
+        texts = {message.text for message in results}
+        if len(results) > 1:
+            name = call_id = ""  # what the message says of itself holds for its only result
+        for is_result, said in told:
+            if is_result:
+                out.append(Message("tool", said.text, said.tool_name or name, said.tool_call_id or call_id))
+            elif said.text not in texts:  # the OpenAI Agents instrumentation writes each result twice, as text too
+                out.append(said)
+        return
     out.append(Message("tool", result_text(content, depth), name, call_id))
 
 

@@ -97,6 +97,8 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     ("invoke_agent ", "agent"),
     ("tools/call ", "tool"),
 )
+_TRANSPORT = ("url.", "http.")
+"""Attributes of the way a request took: `url.query` is nobody's query."""
 _NOTHING = ("", "<null>", None)
 _MANY = 256
 
@@ -183,7 +185,7 @@ def _content(attributes: Mapping[str, Any], keys: tuple[str, ...], words: frozen
             return value
     if len(attributes) <= _MANY:
         for key, value in attributes.items():
-            if key.rpartition(".")[2] in words and value not in _NOTHING:
+            if key.rpartition(".")[2] in words and value not in _NOTHING and not key.startswith(_TRANSPORT):
                 return value
     return None
 
@@ -214,15 +216,18 @@ def _error(attributes: Mapping[str, Any]) -> str:
 
 
 def _infrastructure(attributes: Mapping[str, Any]) -> tuple[Message, ...]:
-    """The one line that tells an HTTP request (`GET https://... 404`), a database statement or a remote call."""
+    """The one line that tells an HTTP request (`GET https://... 404`), a database statement or a remote call.
+
+    Its role is `request`: nobody said it.
+    """
     if method := word(attributes, "http.request.method", "http.method"):
         target = word(attributes, "url.full", "http.url", "http.target", "url.path", "http.route")
         status = text(attributes.get("http.response.status_code", attributes.get("http.status_code")))
-        return passage(" ".join(part for part in (method, target, status) if part), "user")
+        return passage(" ".join(part for part in (method, target, status) if part), "request")
     if statement := word(attributes, "db.query.text", "db.statement"):
-        return passage(statement, "user")
+        return passage(statement, "request")
     if method := word(attributes, "rpc.method", "mcp.method.name"):
-        return passage("/".join(part for part in (word(attributes, "rpc.service"), method) if part), "user")
+        return passage("/".join(part for part in (word(attributes, "rpc.service"), method) if part), "request")
     return ()
 
 

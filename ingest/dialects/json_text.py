@@ -43,6 +43,14 @@ def structure(value: Any) -> Any:
     return value
 
 
+def unquoted(value: Any) -> Any:
+    """The text that one JSON string holds; any other value unchanged. Producers encode results that are texts, too."""
+    if isinstance(value, str) and value[:1] == value[-1:] == '"':
+        inner = decode(value)
+        return inner if isinstance(inner, str) else value
+    return value
+
+
 _BRACKETS = frozenset("[{")
 _BRACKETS_OR_SPACE = frozenset("[{ \n\r\t")
 

@@ -16,7 +16,7 @@ from gpa.ingest.dialects.attributes import count, text, word
 from gpa.ingest.dialects.call import Call, Kind, Message, Tool, Usage
 from gpa.ingest.dialects.failure import failure
 from gpa.ingest.dialects.flat import Columns, Fields, Items, columns, in_order, items
-from gpa.ingest.dialects.json_text import decode, structure
+from gpa.ingest.dialects.json_text import structure, unquoted
 from gpa.ingest.dialects.langchain import origin
 from gpa.ingest.dialects.payload import answer, conversation, tool_exchange
 from gpa.ingest.spans import Span
@@ -45,6 +45,8 @@ def read(span: Span) -> Call | None:
     recorded = attributes.get("traceloop.span.kind")
     if isinstance(recorded, str):
         return _framework(span, attributes, recorded)
+    if "traceloop.entity.input" in attributes and not any(key.startswith(_INDEXED) for key in attributes):
+        return _framework(span, attributes, "")
     return _model_call(span, attributes)
 
 
@@ -160,7 +162,7 @@ def _count(attributes: Mapping[str, Any], *names: str) -> int:
 
 
 def _framework(span: Span, attributes: Mapping[str, Any], recorded: str) -> Call:
-    given, returned = attributes.get("traceloop.entity.input"), _unquoted(attributes.get("traceloop.entity.output"))
+    given, returned = attributes.get("traceloop.entity.input"), unquoted(attributes.get("traceloop.entity.output"))
     run = origin(attributes, _PROPERTIES)
     kind = _FRAMEWORK.get(recorded, "other")
     if recorded == "workflow" and span.scope.name.endswith(".langchain"):
@@ -196,11 +198,6 @@ def _framework(span: Span, attributes: Mapping[str, Any], recorded: str) -> Call
         error=error,
         hidden=kind == "tool" and given is None and returned is None,
     )
-
-
-def _unquoted(value: object) -> object:
-    """The decorators encode every result as JSON, so that text has quotes around it."""
-    return decode(value) if isinstance(value, str) and value[:1] == '"' else value
 
 
 def _conversation_id(attributes: Mapping[str, Any], thread: str) -> str:

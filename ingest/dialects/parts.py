@@ -161,6 +161,16 @@ def part_reader(value: Object) -> Reader | None:
     return None
 
 
+def is_result(value: Any) -> bool:
+    """Whether a part is what a tool gave back, in any convention."""
+    if not isinstance(value, dict):
+        return False
+    reader = part_reader(value)
+    if reader is _keyed:
+        return any(_KEYS.get(key) is _tool_result and inner is not None for key, inner in value.items())
+    return reader is _tool_result
+
+
 def _is_text_alone(value: Object) -> bool:
     """Whether `{"text": ...}` is a part (Gemini dumps it with all other keys null) and not a record that has a text."""
     return _TEXT_KEYS.issuperset(value) or all(key in _TEXT_KEYS or value[key] is None for key in value)

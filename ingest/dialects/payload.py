@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gpa.ingest.dialects import chat
 from gpa.ingest.dialects.attributes import text
 from gpa.ingest.dialects.call import Message
-from gpa.ingest.dialects.json_text import decode, recover, structure
+from gpa.ingest.dialects.json_text import decode, recover, structure, unquoted
 from gpa.ingest.dialects.langchain import bare_message, literal, tool_message, unwrapped_input, unwrapped_output
 from gpa.ingest.dialects.smolagents import call_arguments, is_wrapped_call
 
@@ -37,6 +37,7 @@ def tool_exchange(
     said: tuple[Message, ...] = ()
     error = ""
     if returned is not None:
+        returned = unquoted(returned)
         result = structure(returned)
         if isinstance(result, dict) and len(result) > 1 and (inner := unwrapped_output(result)) is not result:
             returned = result = inner

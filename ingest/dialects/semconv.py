@@ -14,7 +14,7 @@ from gpa.ingest.dialects import chat
 from gpa.ingest.dialects.attributes import count, text, word
 from gpa.ingest.dialects.call import Call, Kind, Message, Tool, Usage
 from gpa.ingest.dialects.failure import failure
-from gpa.ingest.dialects.json_text import recover, structure
+from gpa.ingest.dialects.json_text import recover, structure, unquoted
 from gpa.ingest.dialects.langchain import tool_message, unwrapped_input
 from gpa.ingest.spans import Attributes, Span
 
@@ -96,7 +96,7 @@ def read(span: Span) -> Call | None:
     return Call(
         kind=kind,
         operation=operation,
-        name=name or agent,
+        name=name or (agent if kind == "agent" else ""),
         agent=agent,
         agent_id=agent_id if agent_id.__class__ is str else "",
         description=word(found, "gen_ai.tool.description" if kind == "tool" else "gen_ai.agent.description"),
@@ -181,9 +181,14 @@ def _is_shown(messages: tuple[Message, ...]) -> bool:
 def conversation(value: Any, role: str, notes: list[str]) -> tuple[Message, ...]:
     """The messages of a content attribute, structured or as JSON text, as far as a cut text still holds them."""
     if value.__class__ is str:
-        value, cut = recover(value)
+        recorded = value
+        value, cut = recover(recorded)
         if cut:
+            found = chat.messages(value, role)
+            if not found:  # a text that only begins like JSON
+                return (Message(role, recorded),)
             notes.append("truncated: a message attribute was cut, what stood before the cut is shown")
+            return found
     if value.__class__ is list and value and value[0].__class__ is dict and "parts" in value[0]:
         return _conversation(value, role)
     return chat.messages(value, role)
@@ -263,6 +268,7 @@ def recorded_result(value: Any) -> str:
     """A tool's result as text. JSON text that is plain data stays as recorded, content blocks in it are unwrapped."""
     if not isinstance(value, str):
         return chat.result_text(value)
+    value = unquoted(value)
     inner = structure(value)
     if inner is value or not isinstance(inner, dict | list):
         return value

@@ -46,6 +46,7 @@ _FIELDS = {
         "output": "gen_ai.tool.call.result",
     },
     "handoff": {"from_agent": "gen_ai.agent.name", "to_agent": "gen_ai.transfer.target.name"},
+    "custom": {"data": "openai_agents.output"},
     "turn": {"agent_name": "gen_ai.agent.name"},
     "task": {"name": "gen_ai.workflow.name"},
     "transcription": {"model": "gen_ai.request.model"},
@@ -104,7 +105,7 @@ def _span(record: dict[str, Any], trace: dict[str, Any]) -> Span | None:
         start_ns=epoch_ns(record.get("started_at")),
         end_ns=epoch_ns(record.get("ended_at")),
         status="error" if error else "unset",
-        status_message=text_of(error.get("message")) if isinstance(error, dict) else text_of(error),
+        status_message=_failure(error) if isinstance(error, dict) else text_of(error),
         attributes=attributes,
     )
 
@@ -129,6 +130,13 @@ def _name(kind: str, data: dict[str, Any]) -> str:
     return text_of(data.get("name")) or kind
 
 
+def _failure(error: dict[str, Any]) -> str:
+    """`Error running tool: KeyError: ...`: the message says where it failed, the data why."""
+    data = error.get("data")
+    why = first(data, "error", "message") if isinstance(data, dict) else data
+    return ": ".join(filter(None, map(text_of, (error.get("message"), data if why is None else why))))
+
+
 def _attributes(kind: str, data: dict[str, Any]) -> Attributes:
     attributes: Attributes = {"openai_agents.span.type": kind, "gen_ai.operation.name": _OPERATIONS.get(kind, kind)}
     names = _FIELDS.get(kind, {})
@@ -137,6 +145,8 @@ def _attributes(kind: str, data: dict[str, Any]) -> Attributes:
             attributes[names.get(key, f"openai_agents.{key}")] = value
     if kind in {"generation", "response"}:
         _model_call(attributes)
+    elif kind == "guardrail":
+        attributes["openai_agents.output"] = {"triggered": data.get("triggered")}
     elif kind == "agent" and isinstance(data.get("tools"), list):
         attributes["gen_ai.tool.definitions"] = [{"type": "function", "name": text_of(name)} for name in data["tools"]]
     usage = dict_of(attributes.pop("openai_agents.usage", None))

@@ -69,3 +69,9 @@ def test_any_tree_gives_every_call_an_agent_that_exists(tree: list[tuple[Call, i
     assert all(agent.parent in {"", *agents} for agent in agents.values())
     assert all(node.agent for node in built if node.call.kind in ("llm", "tool") and not node.call.operation)
     assert UNNAMED not in agents or any(not call.agent for call, _ in tree)
+
+
+def test_a_name_that_looks_like_a_number_takes_no_other_agent_s_place() -> None:
+    tree = nodes(*((Call(kind="agent", agent=name), -1) for name in ("a", "a#2", "a")))
+    assert list(assign(tree)) == ["a", "a#2", "a#3"]
+    assert [node.agent for node in tree] == ["a", "a#2", "a#3"]

@@ -233,3 +233,12 @@ def test_arguments_nested_beyond_every_encoder_still_compare() -> None:
     histories = Histories()
     messages = [Message("assistant", tool_name="look", arguments=nested(leaf)) for leaf in (1, 1, 2)]
     assert histories.numbers(messages) == [0, 0, 1]
+
+
+def test_a_branch_continues_its_own_ancestor_not_the_last_call() -> None:
+    conversation = Conversation()
+    for answer in ("first A", "first B", "first C"):
+        conversation.place([user("question")], [said(answer)])
+    for answer in ("first A", "first B", "first C"):
+        placement = conversation.place([user("question"), said(answer), user(f"go on from {answer}")], [said("done")])
+        assert placement.messages == (user(f"go on from {answer}"),)

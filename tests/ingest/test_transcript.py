@@ -180,11 +180,54 @@ def test_what_a_wrapper_repeats_is_shown_once(recording: Recording) -> None:
     assert [message.text for message in step.output] == ["state only here"]
 
 
-def test_a_plain_span_that_passes_a_message_on_does_not_show_it_again(recording: Recording) -> None:
-    recording.llm(None, [("user", "hi there")], "hello")
-    recording.add("write", openinference__span__kind="CHAIN", input__value="hi there", output__value="written")
+def test_a_plain_span_that_passes_a_text_on_does_not_show_it_again(recording: Recording) -> None:
+    text = "hi there, I would like to book a table for four"
+    recording.llm(None, [("user", text)], "hello")
+    recording.add("write", openinference__span__kind="CHAIN", input__value=text, output__value="written")
     step = recording.transcript().steps[1]
     assert (step.messages, [message.text for message in step.output]) == ((), ["written"])
+
+
+def test_what_a_guardrail_says_is_shown_though_a_model_said_the_same(recording: Recording) -> None:
+    recording.llm(None, [("user", "Delete all?")], "yes")
+    recording.add("check", openinference__span__kind="GUARDRAIL", input__value="Delete all?", output__value="yes")
+    step = recording.transcript().steps[1]
+    assert [message.text for message in (*step.messages, *step.output)] == ["Delete all?", "yes"]
+
+
+def test_a_tool_with_an_agent_inside_keeps_its_call(recording: Recording) -> None:
+    boss = recording.agent("boss")
+    for city in ("Berlin", "Paris"):
+        asked = recording.add(
+            "ask", boss, openinference__span__kind="TOOL", tool__name="ask", input__value=f'{{"q": "{city}"}}'
+        )
+        recording.llm(asked, [("user", f"about {city}")], "no data")
+    calls = [step.messages for step in recording.transcript().steps if step.kind == "tool"]
+    assert calls == [(Message("assistant", "", "ask", "", {"q": city}),) for city in ("Berlin", "Paris")]
+
+
+def test_the_final_answer_is_what_the_last_agent_gave_back_whatever_stands_above_it(recording: Recording) -> None:
+    request = recording.add("POST /chat", http__request__method="POST")
+    for answer in ("Rome", "Paris"):
+        desk = recording.add(
+            "desk.run", request, openinference__span__kind="AGENT", agent__name="desk", output__value=answer
+        )
+        recording.llm(desk, [("user", "where?")], "Let me think about it first.")
+    assert recording.transcript().final_answer == "Paris"
+
+
+def test_a_request_to_a_service_is_no_goal(recording: Recording) -> None:
+    request = recording.add("POST /chat", http__request__method="POST", url__path="/chat", url__query="a=1")
+    recording.agent("desk", request)
+    transcript = recording.transcript()
+    assert transcript.goal == ""
+    assert transcript.steps[0].messages == (Message("request", "POST /chat"),)
+
+
+def test_a_planning_call_inside_a_wrapper_states_its_plan(recording: Recording) -> None:
+    plan = recording.add("plan", gen_ai__operation__name="plan")
+    recording.llm(recording.add("wrapper", plan), [("user", "make a plan")], "1. look\n2. book")
+    assert [stated.text for stated in recording.transcript().plans] == ["1. look\n2. book"]
 
 
 def test_the_goal_is_what_the_outermost_agent_was_asked(recording: Recording) -> None:

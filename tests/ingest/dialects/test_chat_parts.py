@@ -11,6 +11,20 @@ from gpa.ingest.dialects.chat import arguments, messages, result_text
 from tests.ingest.dialects.messages import call, result
 
 PARTS: dict[str, tuple[Any, tuple[Message, ...]]] = {
+    "results without ids": (
+        {
+            "role": "tool",
+            "parts": [
+                {"type": "tool_call_response", "response": "rain"},
+                {"type": "tool_call_response", "response": "sun"},
+            ],
+        },
+        (result("rain"), result("sun")),
+    ),
+    "the only result has the id of its message": (
+        {"role": "tool", "tool_call_id": "c1", "parts": [{"type": "tool_call_response", "response": "rain"}]},
+        (result("rain", "c1"),),
+    ),
     "thinking": ({"type": "thinking", "thinking": "Hm.", "signature": "x"}, (Message("reasoning", "Hm."),)),
     "reasoning summary": (
         {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]},

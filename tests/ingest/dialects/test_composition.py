@@ -96,6 +96,29 @@ def test_a_span_nobody_knows_still_shows_what_it_can() -> None:
     assert "answer" in json.dumps([message.text for message in found.output])
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param({"input.value": '{"a": 1}', "output.value": "R"}, id="openinference"),
+        pytest.param({"traceloop.entity.input": '{"a": 1}', "traceloop.entity.output": '"R"'}, id="openllmetry"),
+    ],
+)
+def test_what_one_convention_calls_a_tool_has_the_content_of_the_other_as_its_call(content: dict[str, Any]) -> None:
+    found = read(
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "w", "gen_ai.tool.call.id": "c", **content}
+    )
+    assert (found.kind, found.hidden) == ("tool", False)
+    assert found.input == (Message("assistant", "", "w", "c", {"a": 1}),)
+    assert found.output == (Message("tool", "R", "w", "c"),)
+
+
+def test_an_operation_the_conventions_have_no_content_for_still_shows_what_it_can() -> None:
+    named = {"gen_ai.operation.name": "guardrail", "gen_ai.agent.name": "bot"}
+    found = read({**named, "my.input": "question", "my.output": "answer"}, name="check")
+    assert (found.kind, found.name, found.agent) == ("other", "", "bot")
+    assert [message.text for message in (*found.input, *found.output)] == ["question", "answer"]
+
+
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.__module__.rpartition(".")[2])
 def test_every_dialect_leaves_plain_spans_alone(dialect: dialects.Dialect) -> None:
     assert (

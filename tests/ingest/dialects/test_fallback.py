@@ -17,6 +17,10 @@ def user(text: str) -> tuple[Message, ...]:
     return (Message("user", text),)
 
 
+def request(text: str) -> tuple[Message, ...]:
+    return (Message("request", text),)
+
+
 def assistant(text: str) -> tuple[Message, ...]:
     return (Message("assistant", text),)
 
@@ -32,10 +36,19 @@ CONTENT: dict[str, tuple[dict[str, Any], tuple[Message, ...], tuple[Message, ...
         assistant("b"),
     ),
     "chat": ({"messages": '[{"role": "system", "content": "s"}]'}, (Message("system", "s"),), ()),
-    "HTTP": ({"http.method": "GET", "http.url": "http://x/y", "http.status_code": 404}, user("GET http://x/y 404"), ()),
-    "HTTP, new names": ({"http.request.method": "GET", "url.full": "http://x"}, user("GET http://x"), ()),
-    "database": ({"db.system": "sqlite", "db.statement": "SELECT 1"}, user("SELECT 1"), ()),
-    "remote call": ({"rpc.service": "Trace", "rpc.method": "Export"}, user("Trace/Export"), ()),
+    "HTTP": (
+        {"http.method": "GET", "http.url": "http://x/y", "http.status_code": 404},
+        request("GET http://x/y 404"),
+        (),
+    ),
+    "HTTP, new names": ({"http.request.method": "GET", "url.full": "http://x"}, request("GET http://x"), ()),
+    "HTTP with a query": (
+        {"http.request.method": "GET", "url.path": "/x", "url.query": "a=1"},
+        request("GET /x"),
+        (),
+    ),
+    "database": ({"db.system": "sqlite", "db.statement": "SELECT 1"}, request("SELECT 1"), ()),
+    "remote call": ({"rpc.service": "Trace", "rpc.method": "Export"}, request("Trace/Export"), ()),
     "nothing": ({}, (), ()),
 }
 

@@ -8,6 +8,7 @@ import pytest
 
 from gpa.ingest.dialects.call import Message
 from gpa.ingest.dialects.payload import answer, conversation, documents, is_cut, readable, tool_exchange
+from gpa.ingest.dialects.semconv import recorded_result
 
 ONE_TEXT = {"properties": {"city": {"type": "string"}}}
 ONE_NUMBER = {"properties": {"days": {"type": "integer"}}}
@@ -52,6 +53,20 @@ def test_arguments(given: Any, parameters: dict[str, Any] | None, expected: Any)
     exchange = tool_exchange("w", given, None, call_id="c1", parameters=parameters)
     assert exchange.sent == (Message("assistant", "", "w", "c1", expected),)
     assert exchange.said == ()
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        pytest.param('"Error: no such city\\nline two"', "Error: no such city\nline two", id="a text as JSON"),
+        pytest.param('"he said" and "she said"', '"he said" and "she said"', id="a text with quotes"),
+        pytest.param('"', '"', id="a quote"),
+        pytest.param('"42"', "42", id="a number as text"),
+    ],
+)
+def test_a_result_that_is_a_json_string_is_its_text(returned: str, expected: str) -> None:
+    assert tool_exchange("f", {}, returned).said == (Message("tool", expected, "f"),)
+    assert recorded_result(returned) == expected
 
 
 def test_the_call_takes_the_id_of_its_result() -> None:

@@ -97,6 +97,12 @@ def test_instructions_that_are_also_the_first_message_count_once() -> None:
     assert call({**CHAT, **CONTENT, semconv.SYSTEM: [{"type": "text", "content": "Be brief."}]}).input == INPUT
 
 
+@pytest.mark.parametrize("instructions", ['{"role": "x" oops', '{ "unfinished', "[n", "{braces} are fine"])
+def test_instructions_that_only_begin_like_json_are_kept_as_text(instructions: str) -> None:
+    found = call({"gen_ai.operation.name": "chat", "gen_ai.system_instructions": instructions})
+    assert (found.input, found.notes) == ((Message("system", instructions),), ())
+
+
 def test_a_cut_text_gives_what_it_still_holds_and_says_so() -> None:
     cut = json.dumps(IN)[:-40]
     found = call({**CHAT, semconv.INPUT: cut})

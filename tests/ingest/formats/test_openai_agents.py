@@ -9,7 +9,8 @@ import pytest
 from gpa.ingest.formats.openai_agents import FORMAT
 from gpa.ingest.formats.parts import RECORDED_SPAN_ID, RECORDED_TRACE_ID
 from gpa.ingest.formats.values import hex_id
-from gpa.ingest.spans import Span
+from gpa.ingest.spans import Span, Trace
+from gpa.ingest.transcript import transcribe
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 OWN = {RECORDED_SPAN_ID, RECORDED_TRACE_ID, "openai_agents.span.type"}
@@ -102,7 +103,12 @@ def test_ids_a_user_chose_are_derived_the_same_way_everywhere() -> None:
         pytest.param(
             {"type": "guardrail", "name": "g", "triggered": True},
             "g",
-            {"gen_ai.operation.name": "guardrail", "openai_agents.name": "g", "openai_agents.triggered": True},
+            {
+                "gen_ai.operation.name": "guardrail",
+                "openai_agents.name": "g",
+                "openai_agents.triggered": True,
+                "openai_agents.output": {"triggered": True},
+            },
             id="guardrail",
         ),
         pytest.param(
@@ -194,9 +200,32 @@ def test_a_conversation_given_as_text_is_one_message() -> None:
 
 def test_an_error_is_the_status() -> None:
     span = one(error={"message": "boom", "data": {"x": 1}})
-    assert (span.status, span.status_message) == ("error", "boom")
+    assert (span.status, span.status_message) == ("error", 'boom: {"x": 1}')
     assert span.attributes["openai_agents.error.data"] == {"x": 1}
     assert one().status == "unset"
+
+
+def test_a_failed_tool_says_why() -> None:
+    span = one(error={"message": "Error running tool", "data": {"tool_name": "t", "error": "KeyError: no such city"}})
+    assert span.status_message == "Error running tool: KeyError: no such city"
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "said"),
+    [
+        pytest.param({"type": "handoff", "from_agent": "a", "to_agent": "b"}, "handoff to b", [], id="handoff"),
+        pytest.param(
+            {"type": "guardrail", "name": "g", "triggered": False}, "g", ['{"triggered":false}'], id="guardrail"
+        ),
+        pytest.param({"type": "custom", "name": "c", "data": {"foo": "bar"}}, "c", ['{"foo":"bar"}'], id="custom"),
+        pytest.param({"type": "mcp_tools", "server": "s", "result": ["t1"]}, "mcp_tools", ['["t1"]'], id="mcp_tools"),
+    ],
+)
+def test_a_step_that_is_no_call_keeps_its_name_and_what_it_gave_back(
+    data: dict[str, Any], name: str, said: list[str]
+) -> None:
+    step = transcribe(Trace(TRACE, [one(data)])).steps[0]
+    assert (step.name, [message.text for message in step.output]) == (name, said)
 
 
 def test_the_trace_object_says_workflow_and_conversation() -> None:
