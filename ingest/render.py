@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import orjson
-
 from gpa.ingest import labels
 from gpa.ingest.dialects.call import Message, Tool
+from gpa.ingest.dialects.json_text import compact
 from gpa.ingest.tokens import CHARS_PER_TOKEN, count_text
 from gpa.ingest.transcript import Step, Transcript
 
@@ -275,15 +274,7 @@ def _history_note(step: Step) -> str:
 def _arguments(message: Message) -> str:
     if message.arguments is None or isinstance(message.arguments, str):
         return message.arguments or ""
-    return as_json(message.arguments)
-
-
-def as_json(value: object) -> str:
-    """A recorded value as compact JSON; what JSON cannot hold as Python shows it."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=repr).decode()
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)
+    return compact(message.arguments)
 
 
 def _tool(tool: Tool) -> str:

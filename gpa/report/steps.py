@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from gpa.ingest.agents import Agent
 from gpa.ingest.dialects.call import Message
+from gpa.ingest.dialects.json_text import compact
 from gpa.ingest.history import canonical
-from gpa.ingest.render import MIN_REFERRED, as_json
+from gpa.ingest.render import MIN_REFERRED
 from gpa.ingest.transcript import Step, Transcript
 from gpa.judges.verdict import AnyResult, Failure, NotApplicable
 from gpa.report.findings import ShownFinding
@@ -212,7 +213,7 @@ def _pieces(message: Message, flow: Flow) -> Iterator[ShownText]:
     role, tool = excerpt(message.role, MAX_NAME), excerpt(message.tool_name, MAX_NAME)
     if tool and message.role != "tool":
         arguments = message.arguments
-        text = arguments if isinstance(arguments, str) else "" if arguments is None else as_json(arguments)
+        text = arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
         yield ShownText(flow, role, visible(text), tool, call=True)
         if not message.text:
             return

@@ -139,9 +139,18 @@ def is_deep(value: Any) -> bool:
 def compact(value: Any) -> str:
     """`value` as JSON text without spaces; total, so bytes, NaN and any depth have a text too."""
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
+        written = orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
     except (TypeError, RecursionError):  # orjson's errors are TypeErrors: too deep, too large, lone surrogates
         return _write(value)
+    # orjson writes null for NaN and Infinity, and a reader could not tell them from nothing.
+    return _write(value) if b"null" in written and _is_infinite_somewhere(value) else written.decode()
+
+
+def _is_infinite_somewhere(value: Any) -> bool:
+    """Whether a structure that an encoder could walk holds a NaN or an infinite number."""
+    if isinstance(value, dict | list | tuple):
+        return any(map(_is_infinite_somewhere, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _plain(value: Any) -> str:
@@ -183,6 +192,6 @@ def _scalar(value: Any) -> str:
         except ValueError:  # more digits than Python converts
             return hex(value)
     if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else "null"
+        return json.dumps(value)  # NaN, Infinity and -Infinity as Python's own writer has them
     text = value if isinstance(value, str) else _plain(value)
     return json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)

@@ -66,7 +66,8 @@ def test_compact_text_decodes_to_the_same_value(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ({"a": math.nan}, '{"a":null}'),
+        ({"a": math.nan, "b": None}, '{"a":NaN,"b":null}'),
+        ([[-math.inf], (math.inf,)], "[[-Infinity],[Infinity]]"),
         (b"ab\xff", '"ab\ufffd"'),
         ("\ud800", '"?"'),
         (2**70, str(2**70)),
