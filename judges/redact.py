@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gpa.ingest.agents import Agent
 from gpa.ingest.dialects.call import Message, Tool
-from gpa.ingest.render import as_json
+from gpa.ingest.dialects.json_text import compact
 from gpa.ingest.transcript import Step, Transcript
 from gpa.judges.secret_patterns import folded, long_runs, patterns
 
@@ -84,7 +84,7 @@ def redacted(transcript: Transcript, clean: Callable[[str], str]) -> Transcript:
         """As they are, or, when something was found in them, as the JSON text that is shown."""
         if value is None or isinstance(value, str):
             return value and cleaned(value)
-        text = as_json(value)
+        text = compact(value)
         safe = cleaned(text)
         return value if safe == text else safe
 

@@ -43,12 +43,10 @@ def structure(value: Any) -> Any:
     return value
 
 
-def unquoted(value: Any) -> Any:
-    """The text that one JSON string holds; any other value unchanged. Producers encode results that are texts, too."""
-    if isinstance(value, str) and value[:1] == value[-1:] == '"':
-        inner = decode(value)
-        return inner if isinstance(inner, str) else value
-    return value
+def unquoted(text: str) -> str:
+    """The text that one JSON string holds; any other text unchanged. Producers encode results that are texts, too."""
+    inner = decode(text) if text[:1] == text[-1:] == '"' else text
+    return inner if isinstance(inner, str) else text
 
 
 _BRACKETS = frozenset("[{")

@@ -162,7 +162,9 @@ def _count(attributes: Mapping[str, Any], *names: str) -> int:
 
 
 def _framework(span: Span, attributes: Mapping[str, Any], recorded: str) -> Call:
-    given, returned = attributes.get("traceloop.entity.input"), unquoted(attributes.get("traceloop.entity.output"))
+    given, returned = attributes.get("traceloop.entity.input"), attributes.get("traceloop.entity.output")
+    if isinstance(returned, str):
+        returned = unquoted(returned)
     run = origin(attributes, _PROPERTIES)
     kind = _FRAMEWORK.get(recorded, "other")
     if recorded == "workflow" and span.scope.name.endswith(".langchain"):

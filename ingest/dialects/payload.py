@@ -37,7 +37,7 @@ def tool_exchange(
     said: tuple[Message, ...] = ()
     error = ""
     if returned is not None:
-        returned = unquoted(returned)
+        returned = unquoted(returned) if isinstance(returned, str) else returned
         result = structure(returned)
         if isinstance(result, dict) and len(result) > 1 and (inner := unwrapped_output(result)) is not result:
             returned = result = inner

@@ -268,12 +268,12 @@ def recorded_result(value: Any) -> str:
     """A tool's result as text. JSON text that is plain data stays as recorded, content blocks in it are unwrapped."""
     if not isinstance(value, str):
         return chat.result_text(value)
-    value = unquoted(value)
-    inner = structure(value)
-    if inner is value or not isinstance(inner, dict | list):
-        return value
+    recorded = unquoted(value)
+    inner = structure(recorded)
+    if inner is recorded or not isinstance(inner, dict | list):
+        return recorded
     unwrapped = chat.result_text(inner)
-    return value if unwrapped == text(inner) else unwrapped
+    return recorded if unwrapped == text(inner) else unwrapped
 
 
 def _documents(value: Any, notes: list[str]) -> tuple[Message, ...]:
