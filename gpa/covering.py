@@ -20,7 +20,7 @@ from gpa.ingest.history import canonical
 from gpa.ingest.render import shortened
 from gpa.ingest.transcript import Transcript
 from gpa.judges.scoring import score_of
-from gpa.judges.verdict import AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
+from gpa.judges.verdict import GRAVITY, AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
 from gpa.plans.coverage import Coverage
 from gpa.plans.plan import Plan
 from gpa.plans.requirement_files import Asked, Broken
@@ -34,7 +34,6 @@ _VERSION = 1
 _DONE = "done"
 _SHOWN = 200
 """Characters of a parameter's value in a finding."""
-_GRAVITY: tuple[Severity, ...] = ("HIGH", "MEDIUM", "LOW")
 NOT_KNOWN = "what was asked for is not known: no requirements of this trace"
 
 
@@ -157,7 +156,7 @@ def _findings(found: Review, dimension: str) -> Iterator[Finding]:
         if kind.dimension == dimension:
             merged[frozenset(hit.span_ids) or hit.problem, kind.category].append(hit)
     for several in merged.values():
-        gravest = min(several, key=lambda hit: _GRAVITY.index(KINDS[hit.kind].severity))
+        gravest = max(several, key=lambda hit: GRAVITY[KINDS[hit.kind].severity])
         yield Finding(
             span_ids=several[0].span_ids,
             quote=gravest.quote,

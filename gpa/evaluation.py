@@ -25,7 +25,7 @@ from gpa.judges.result_lines import read_lines, result_line
 from gpa.judges.run import Checks
 from gpa.judges.run import run as judged
 from gpa.judges.scoring import MODEL
-from gpa.judges.verdict import DIMENSIONS, AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
+from gpa.judges.verdict import DIMENSIONS, GRAVITY, AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
 from gpa.sources import Source, transcripts
 from gpa.workload import Run, Stored, is_unasked, work_of
 
@@ -37,9 +37,6 @@ EXIT_OK = 0
 EXIT_BELOW = 1
 EXIT_INPUT = 2
 EXIT_FAILED = 3
-
-GRAVITY: dict[Severity, int] = {"HIGH": 2, "MEDIUM": 1, "LOW": 0}
-"""Higher is graver."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, Self, runtime_checkable
 
 from gpa.errors import UsageError
-from gpa.evaluation import GRAVITY, Evaluation, Located, evaluate
+from gpa.evaluation import Evaluation, Located, evaluate
 from gpa.ingest.capture import NO_SPANS
 from gpa.ingest.plain import cut, one_line
 from gpa.ingest.render import render
 from gpa.ingest.spans import Trace
 from gpa.ingest.tool_calls import ToolCall, tool_calls
 from gpa.ingest.transcript import Transcript, transcribe
-from gpa.judges.verdict import DIMENSIONS, AnyResult, Failure, Severity, Verdict
+from gpa.judges.verdict import DIMENSIONS, GRAVITY, AnyResult, Failure, Severity, Verdict
 from gpa.locations import findings, kind_of
 
 _SIGNS: dict[str, Callable[[int, int], bool]] = {

@@ -18,7 +18,7 @@ from gpa.agreement import rate
 from gpa.errors import InputError
 from gpa.ingest.transcript import Transcript
 from gpa.judges.scoring import score_of
-from gpa.judges.verdict import AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
+from gpa.judges.verdict import GRAVITY, AnyResult, Failure, Finding, NotApplicable, Severity, Verdict
 from gpa.plans.cleaning import Cleaned, CleaningCounts, clean, counted
 from gpa.plans.differences import TAGS, Difference, Tag, differences
 from gpa.plans.observed import Observed, observed
@@ -181,7 +181,7 @@ def _findings(found: Compared, dimension: str) -> Iterable[Finding]:
         if rule.dimension == dimension:
             merged[frozenset(spans) or number, rule.category].append((one, spans))
     for several in merged.values():
-        gravest = min(several, key=lambda pair: ("HIGH", "MEDIUM", "LOW").index(RULES[pair[0].tag].severity))[0]
+        gravest = max(several, key=lambda pair: GRAVITY[RULES[pair[0].tag].severity])[0]
         yield Finding(
             span_ids=several[0][1],
             quote=gravest.tool,

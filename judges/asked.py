@@ -61,10 +61,8 @@ async def ask(
             wrong = f"{wrong} (asked {_TIMES.get(len(asked), f'{len(asked)} times')})"
             break
         request = request.again(reply.text, complaint.format(wrong=wrong))
-    forget = getattr(client, "forget", None)
-    if forget is not None:
-        for one in asked:
-            forget(one)
+    for one in asked:
+        client.forget(one)
     return Asked(_unreadable(wrong), tuple(outcomes))
 
 

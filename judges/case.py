@@ -12,11 +12,10 @@ from gpa.judges import scoring
 from gpa.judges.answer import Answer, RawFinding
 from gpa.judges.citations import Citations
 from gpa.judges.prompt import Lead, fenced
-from gpa.judges.verdict import Finding, Severity, Verdict
+from gpa.judges.verdict import GRAVITY, Finding, Verdict
 
 FENCE_TOKENS = 60
 """Of two fence lines."""
-_GRAVITY: dict[Severity, int] = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
 
 
 class Found(NamedTuple):
@@ -111,7 +110,7 @@ def decided(leads: Sequence[Lead], answers: Sequence[Answer]) -> tuple[tuple[Fin
 
 def _merged(one: Finding, other: Finding) -> Finding:
     """The graver of two findings about the same spans, with what the other says added."""
-    first, second = (other, one) if _GRAVITY[other.severity] > _GRAVITY[one.severity] else (one, other)
+    first, second = (other, one) if GRAVITY[other.severity] > GRAVITY[one.severity] else (one, other)
     if second.problem in first.problem:
         return first
     return first.model_copy(update={"problem": f"{first.problem}; also: {second.problem}"})

@@ -118,15 +118,9 @@ class Judge:
         else:
             return _Asked({**dict.fromkeys(codes, second), **good}, (first, second))
         if failed:
-            self._forget(request, again)
+            for one in (request, again):
+                self._client.forget(one)
         return _Asked({**failed, **good}, (first, second))
-
-    def _forget(self, *requests: Request) -> None:
-        """Answers that are none must not be served from the cache for ever."""
-        forget = getattr(self._client, "forget", None)
-        if forget is not None:
-            for request in requests:
-                forget(request)
 
     async def _result(
         self, case: Case, dimension: str, answers: Sequence[Answer | ReplyError], cost: Spent

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,8 +18,9 @@ from gpa.errors import UsageError
 from gpa.ingest.transcript import Transcript
 from gpa.judges.gold import Gold, GoldError
 from gpa.judges.matching import Match
-from gpa.judges.model import Outcome, Reply, ReplyError, Request
+from gpa.judges.model import Reply, ReplyError, Request
 from gpa.judges.prompt import fenced
+from gpa.judges.questions import Answering
 from gpa.judges.rubrics import built_in
 from gpa.judges.verdict import DIMENSIONS, Verdict
 
@@ -27,24 +28,6 @@ MAX_TOKENS = 8_000
 """Of an answer, thinking included."""
 SLACK = 1.3
 """The estimate of a transcript's tokens may be too low by this."""
-
-
-class Answering(Protocol):
-    """What is needed of a model: `gpa.judges.model.Client`, or a bare `Model`."""
-
-    @property
-    def name(self) -> str:
-        """`provider/model`."""
-        ...
-
-    @property
-    def context_window(self) -> int:
-        """Tokens of input and output together."""
-        ...
-
-    async def complete(self, request: Request) -> Outcome:
-        """The answer, or why there is none."""
-        ...
 
 
 class Decision(BaseModel):
@@ -155,10 +138,8 @@ class MetaJudge:
             read = read_decisions(second.text, question.errors)
             if isinstance(read, dict):
                 return read
-        forget = getattr(self._client, "forget", None)
-        if forget is not None:  # an answer that is none must not be served from the cache for ever
-            forget(question.request)
-            forget(again)
+        for request in (question.request, again):
+            self._client.forget(request)
         return ReplyError(error_type="bad_response", message=f"the answer could not be read: {read}")
 
     def _request(self, verdict: Verdict, errors: Sequence[GoldError]) -> Request:

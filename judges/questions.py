@@ -70,7 +70,7 @@ class Asking(BaseModel):
 
 
 class Answering(Protocol):
-    """What a judge needs of a model: `gpa.judges.model.Client`, or a bare `Model`."""
+    """What a judge needs of a model: `gpa.judges.model.Client`, or what stands before one."""
 
     @property
     def name(self) -> str:
@@ -82,6 +82,9 @@ class Answering(Protocol):
 
     async def complete(self, request: Request) -> Outcome:
         """The answer, or why there is none."""
+
+    def forget(self, request: Request) -> None:
+        """Drop the kept answer to this request: it is none, and must not be served for ever."""
 
 
 class Questions:

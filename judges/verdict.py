@@ -12,6 +12,8 @@ SCHEMA = 1
 """Version of the result lines."""
 
 Severity = Literal["LOW", "MEDIUM", "HIGH"]
+GRAVITY: dict[Severity, int] = {"HIGH": 2, "MEDIUM": 1, "LOW": 0}
+"""Higher is graver."""
 Dimension = Literal["LC", "EE", "PQ", "PA", "TS", "TC", "GF"]
 
 DIMENSIONS: dict[str, str] = {

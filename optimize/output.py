@@ -11,7 +11,6 @@ search/TC/          the log a search goes on from; answers quote the traces
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -23,6 +22,7 @@ import orjson
 
 from gpa.errors import InputError, UsageError
 from gpa.ingest.plain import plain
+from gpa.ingest.whole import replacing
 from gpa.judges.rubrics import Rubric, digest, write_rubrics
 from gpa.optimize.heldout import HeldOut
 from gpa.optimize.plots import pareto_front, score_over_calls
@@ -199,13 +199,8 @@ def _texts(tuned: Tuned) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that is either the old one or the new one, whenever the machine stops."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n", errors="backslashreplace")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def _held_out_notes(tuned: Tuned) -> tuple[str, ...]:

@@ -6,8 +6,6 @@ folder under the registry's digest and the model's name, as a plain array and a 
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from hashlib import blake2b
@@ -19,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from gpa.errors import InputError, StoreError, UsageError
+from gpa.ingest.whole import replacing
 from gpa.plans.capabilities import Registry
 from gpa.plans.narrowing import Scored
 
@@ -145,22 +144,11 @@ def _keep(folder: Path, registry: Registry, model: str, made: Any) -> None:
     array, said = _paths(folder, registry, model)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(array, buffer.getvalue())
-        _replace(said, msgspec.json.encode(about))
+        for path, data in ((array, buffer.getvalue()), (said, msgspec.json.encode(about))):
+            with replacing(path) as file:
+                file.write(data)
     except OSError as error:
         raise StoreError(f"{folder}: expected a folder to keep vectors in, found: {error.strerror or error}") from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put the file there at once: a reader sees the old one or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:  # an interrupt too leaves no half-written file behind
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _unit(rows: Any) -> np.ndarray[Any, Any]:

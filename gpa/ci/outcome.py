@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gpa.evaluation import GRAVITY, Located
-from gpa.judges.verdict import Severity
+from gpa.evaluation import Located
+from gpa.judges.verdict import GRAVITY, Severity
 from gpa.locations import Location, Recorded, findings
 from gpa.regression import Regression
 

@@ -58,8 +58,8 @@ def command(
         if not gate.stderr and options["output"] is None:
             _print_findings(regression)
     outcome = gate.held(later, regression)
-    gate.write(outcome)
     say_reasons(outcome)
+    gate.write(outcome)
     ctx.exit(1 if outcome.reasons() else later.evaluation.exit_code())
 
 

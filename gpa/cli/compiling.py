@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gpa.plans.located import Located
     from gpa.plans.users import User
     from gpa.plans.workflow import Workflow
+
+T = TypeVar("T")
 
 _LONG = 2000
 """Users from which on progress is shown."""
@@ -87,19 +89,20 @@ def compiled_users(
     from gpa.plans.compile import Rejected, compile_users
 
     results = compile_users(workflows, crowd.users, settings=settings, id_field=id_field, external=crowd.external)
-    for result in _progress(results, len(crowd.users)):
+    for result in watched(results, len(crowd.users), "compiling"):
         if isinstance(result, Rejected):
             errors += result.errors
         else:
             yield result
 
 
-def _progress(results: Iterable[Any], total: int) -> Iterable[Any]:
-    if total < _LONG or not sys.stderr.isatty():
-        return results
+def watched(users: Iterable[T], count: int, doing: str) -> Iterable[T]:
+    """The users, or what comes of them, with a bar on a terminal where there are many."""
+    if count < _LONG or not sys.stderr.isatty():
+        return users
     from rich.progress import track
 
-    return track(results, "compiling", total, console=console(stderr=True), transient=True)
+    return track(users, doing, count, console=console(stderr=True), transient=True)
 
 
 def settings_of(

@@ -17,7 +17,7 @@ from gpa.cli.judging import judging_of, judging_options, refuse_with_model, refu
 from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import console, open_output, safe_json, visible
 from gpa.cli.progress import reporting
-from gpa.cli.reading import Problems, paths_and_limit
+from gpa.cli.reading import Problems, codes_in, names_in, paths_and_limit
 from gpa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def command(
         judging = judging_of(asking)
         _refuse_without_results(judging, jsonl=jsonl, fail_under=fail_under, gate=gate.asked or None, dry_run=dry_run)
     problems = Problems()
-    codes = None if dimensions is None else list(map(_code, _names(dimensions) or []))
+    codes = codes_in(dimensions)
     if patience is not None:
         only = ("batch", "requests_to", "responses_from")
         ended = {"fail_under": fail_under, "dry_run": dry_run, "the options for CI": gate.asked}
@@ -122,8 +122,8 @@ def command(
         settings = _following(
             store=store or "",
             dimensions=codes,
-            checks=_names(checks),
-            skip_checks=_names(skip_checks) or (),
+            checks=names_in(checks),
+            skip_checks=names_in(skip_checks) or (),
             suppress=suppress,
             jobs=1 if jobs is None else jobs,
             model=model,
@@ -146,8 +146,8 @@ def command(
             dimensions=codes,
             model=model,
             judging=judging,
-            checks=_names(checks),
-            skip_checks=_names(skip_checks) or (),
+            checks=names_in(checks),
+            skip_checks=names_in(skip_checks) or (),
             suppress=suppress,
             jobs=jobs,
         )
@@ -217,8 +217,8 @@ def _following(**settings: Any) -> Evaluating:
 def _is_shut(gate: Gate, evaluation: Evaluation) -> bool:
     """Write what CI reads; whether the run is to fail, which is said on stderr."""
     outcome = gate.outcome(evaluation)
-    gate.write(outcome)
     say_reasons(outcome)
+    gate.write(outcome)
     return bool(outcome.reasons())
 
 
@@ -270,17 +270,6 @@ def _print(evaluation: Evaluation, run: _Run, judging: Judging | None, *, stderr
     print_scores(evaluation, shown, warnings=run.warnings)
     if judging is not None and judging.requests_to is not None and evaluation.spending is not None:
         shown.print(f"{evaluation.spending.unanswered} requests without an answer are in {judging.requests_to}")
-
-
-def _code(name: str) -> str:
-    """The code of a dimension as it is spelled; our own in any case."""
-    from gpa.judges.verdict import DIMENSIONS
-
-    return name.upper() if name.upper() in DIMENSIONS else name
-
-
-def _names(option: str | None) -> list[str] | None:
-    return None if option is None else [part.strip() for part in option.split(",") if part.strip()]
 
 
 @contextmanager

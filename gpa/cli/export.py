@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpa.cli.endpoint import ENDPOINT, endpoint_of
+from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import visible
 from gpa.errors import ExportError, InputError
 
@@ -22,15 +24,13 @@ BATCH = 500
 LONGEST_PAUSE_S = 30.0
 
 
-@click.command(name="export")
+@click.command(name="export", cls=Grouped)
 @click.argument("evaluation", metavar="EVAL")
-@click.option("--otlp", metavar="URL", required=True, help="OTLP endpoint: http://host:4318, or host:4317 for gRPC.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["grpc", "http/protobuf"]),
-    help="Of that URL.  [default: grpc on port 4317, else http/protobuf]",
+@grouped(
+    "Where to",
+    option("--otlp", metavar="URL", required=True, help="OTLP endpoint: http://host:4318, or host:4317 for gRPC."),
+    *ENDPOINT,
 )
-@click.option("--headers", metavar="K=V,K2=V2", help="With it.  [default: OTEL_EXPORTER_OTLP_HEADERS]")
 @click.option("--model", metavar="NAME", help="Only results of this evaluator: checks, or provider/name.")
 @click.option("--trace", "traces", metavar="ID", multiple=True, help="Only this trace; may be given again.")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take secrets out of what is sent.")
@@ -66,9 +66,10 @@ def command(
       gpa export results.jsonl --otlp https://otlp.example.org --headers api-key=...
       gpa export gpa.db --otlp localhost:4317 --model checks
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from gpa.telemetry.sending import Endpoint, opened, parse_headers
+    from gpa.telemetry.sending import opened
 
-    endpoint = Endpoint(otlp, protocol, None if headers is None else parse_headers(headers))
+    endpoint = endpoint_of(otlp, protocol, headers)
+    assert endpoint is not None  # --otlp is required
     clean: Callable[[str], str] = str
     if redact:
         from gpa.judges.redact import Redactor

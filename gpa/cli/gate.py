@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpa.cli.options import grouped, option
-from gpa.cli.output import visible
+from gpa.cli.output import cannot_write, refuse_unwritable, visible
+from gpa.cli.reading import names_in
 from gpa.errors import UsageError
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Gate:
         return Outcome(after, regression, self.fail_under, self.fail_on, self.artifact)
 
     def write(self, outcome: Outcome) -> None:
-        """Write every report that was asked for."""
+        """Write every report that was asked for; one that cannot be written costs no other."""
         from gpa.ci.github import summary, workflow_commands
         from gpa.ci.gitlab import code_quality
         from gpa.ci.junit import junit
@@ -139,12 +140,30 @@ class Gate:
             "gitlab": code_quality,
             "summary": lambda outcome: summary(outcome).encode(),
         }
+        failed: list[str] = []
         for name, path in self._files().items():
-            _write(path, forms[name](outcome))
+            try:
+                _write(path, forms[name](outcome))
+            except OSError as error:
+                if path == "-":  # a reader that has gone is no fault of the file's
+                    raise
+                failed.append(str(cannot_write(path, error)))
         if self.github:
             for line in workflow_commands(outcome):
                 click.echo(visible(line), err=self.stderr)
-            _to_step_summary(summary(outcome), err=self.stderr)
+            try:
+                _to_step_summary(summary(outcome), err=self.stderr)
+            except OSError as error:
+                failed.append(str(cannot_write(f"GITHUB_STEP_SUMMARY: {_step_summary()}", error)))
+        if failed:
+            raise UsageError("; ".join(failed))
+
+    def refuse_unwritable(self) -> None:
+        """Raise a `UsageError` when a report cannot be written: said before anything is judged and paid for."""
+        for path in self._files().values():
+            refuse_unwritable(path)
+        if self.github and (path := _step_summary()):
+            refuse_unwritable(path)
 
     def _files(self) -> dict[str, str]:
         files = {"junit": self.junit, "sarif": self.sarif, "gitlab": self.gitlab, "summary": self.summary}
@@ -154,7 +173,11 @@ class Gate:
 def gate_of(
     options: dict[str, Any], paths: Sequence[str] = (), *, fail_under: float | None = None, stderr: bool = False
 ) -> Gate:
-    """The gate that these options ask for; they are taken out of `options`."""
+    """The gate that these options ask for; they are taken out of `options`.
+
+    Raises:
+        UsageError: --fail-on names what is no rule; a report cannot be written.
+    """
     from dataclasses import fields
 
     names = {one.name for one in fields(Gate)} - {"traces", "fail_under", "stderr", "_before"}
@@ -163,6 +186,7 @@ def gate_of(
     gate = Gate(**given, fail_under=fail_under, stderr=stderr)
     if gate.artifact is None and len(paths) == 1 and paths[0] != "-":
         gate.artifact = PurePath(paths[0]).as_posix()
+    gate.refuse_unwritable()
     return gate
 
 
@@ -199,7 +223,7 @@ def _recorded(path: str, model: str | None) -> Recorded:
 def _rules_of(names: str | None) -> tuple[FailOn, ...]:
     from gpa.ci.outcome import FAIL_ON
 
-    wanted = [name.strip().lower() for name in (names or "").split(",") if name.strip()]
+    wanted = [name.lower() for name in names_in(names) or []]
     for name in wanted:
         if name not in FAIL_ON:
             raise UsageError(f"--fail-on: expected some of {', '.join(FAIL_ON)}, found {name!r}")
@@ -210,20 +234,19 @@ def _write(path: str, content: bytes) -> None:
     if path == "-":
         sys.stdout.buffer.write(content)
         return
-    try:
-        Path(path).expanduser().write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
+    Path(path).expanduser().write_bytes(content)
+
+
+def _step_summary() -> str:
+    """The file that GitHub Actions shows as the summary of the step; empty elsewhere."""
+    return os.environ.get("GITHUB_STEP_SUMMARY", "")
 
 
 def _to_step_summary(text: str, *, err: bool) -> None:
     """Add the text to the summary of the step; outside GitHub Actions print it."""
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    path = _step_summary()
     if not path:
         click.echo(text, err=err)
         return
-    try:
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"GITHUB_STEP_SUMMARY: {path}: cannot be written ({error.strerror})") from error
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(text)

@@ -17,7 +17,7 @@ from gpa.cli.figures import forms, write_tables
 from gpa.cli.judging import POSITIVE, judging_of
 from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import console, one_line, visible
-from gpa.cli.reading import Problems, paths_and_limit
+from gpa.cli.reading import Problems, annotated, codes_in, paths_and_limit
 from gpa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -180,8 +180,10 @@ def command(
         check_folder(plan.out, resume=resume, start=plan.judging.rubrics)
     truth = load_gold(gold, mapping=mapping)
     problems = Problems()
-    transcripts = _transcripts(paths, max_bytes, truth, problems)
+    transcripts = annotated(paths, truth, problems, max_bytes=max_bytes)
     problems.close()
+    if not transcripts:
+        raise InputError(f"no trace in {', '.join(paths)} that --gold annotates")
     if dry_run:
         _rehearse(transcripts, truth, plan)
         ctx.exit(2 if problems.lost else 0)
@@ -229,7 +231,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         out=Path(given["out"]).expanduser(),
         judging=judging_of(judge),
         reflecting=judging_of(others),
-        dimensions=_codes(given.get("dimensions", "")),
+        dimensions=tuple(codes_in(given.get("dimensions")) or ()),
         given=_portions(given),
         **more,
     )
@@ -256,25 +258,6 @@ def _shares(text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise UsageError(f"--shares: expected three numbers (0.3,0.3,0.4), found {text!r}") from None
-
-
-def _codes(text: str) -> tuple[str, ...]:
-    from gpa.judges.verdict import DIMENSIONS
-
-    names = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(name.upper() if name.upper() in DIMENSIONS else name for name in names)
-
-
-def _transcripts(paths: tuple[str, ...], max_bytes: int, gold: Gold, problems: Problems) -> list[Transcript]:
-    """The transcripts of annotated traces."""
-    from gpa.ingest.assembly import read_traces
-    from gpa.ingest.transcript import transcribe
-
-    read = read_traces(paths, max_bytes=max_bytes, on_problem=problems)
-    found = [transcribe(trace) for trace in read if trace.trace_id in gold.by_trace]
-    if not found:
-        raise InputError(f"no trace in {', '.join(paths)} that --gold annotates")
-    return found
 
 
 def _rehearse(transcripts: list[Transcript], gold: Gold, plan: Plan) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import math
 import re
@@ -13,29 +14,24 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gpa.errors import UsageError
+from gpa.ingest import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_ACTIVE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters but tab and newline: terminals obey them
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # reorder or hide text (CVE-2021-42574)
-    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"  # halves of characters, and invisible annotations and tags
-    "|\r(?!\n)"
-)
 _MAX_DEPTH = 200
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What happens to a file that is open for writing."""
 
 
 def visible(text: str) -> str:
     """The text with every character that a terminal obeys, or that hides or reorders others, written as an escape."""
-    return _ACTIVE.sub(_escaped, text)
+    return plain.UNSEEN.sub(_escaped, text)
 
 
 def one_line(text: str, limit: int) -> str:
     """The text on one line of at most `limit` characters, safe to show; a cut ends in `…`."""
-    # Runs of white space become one blank; only as much is looked at as can be shown.
-    text = visible(" ".join(text[: 8 * limit].split()))
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return plain.one_line(text, limit, visible)
 
 
 def json_line(value: Any) -> str:
@@ -55,7 +51,7 @@ def json_line(value: Any) -> str:
 
 def safe_json(text: str) -> str:
     """The JSON with what `visible` escapes written as JSON escapes: the same value, safe to show."""
-    return _ACTIVE.sub(_json_escaped, text)
+    return plain.UNSEEN.sub(_json_escaped, text)
 
 
 @contextmanager
@@ -67,9 +63,33 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
     try:
         file = Path(str(path)).open("w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 - closed below
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
-    with file:
-        yield file
+        raise cannot_write(path, error) from error
+    try:
+        with file:
+            yield file
+    except OSError as error:
+        if error.errno not in _NO_ROOM:  # of something else that goes on meanwhile
+            raise
+        raise cannot_write(path, error) from error
+
+
+def refuse_unwritable(path: str) -> None:
+    """Raise a UsageError when no file can be written there; what is there stays as it is."""
+    file = Path(path).expanduser()
+    if path == "-" or (file.exists() and not (file.is_file() or file.is_dir())):
+        return  # a pipe or device: opening it and closing it again may be all that its reader waits for
+    new = not file.exists()
+    try:
+        file.open("ab").close()  # permissions do not tell: the system may be mounted for reading only
+        if new:
+            file.unlink()
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: str | None, error: OSError) -> UsageError:
+    """What is said of a file that cannot be written."""
+    return UsageError(f"{path}: cannot be written ({error.strerror})")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -80,11 +100,15 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def _escaped(match: re.Match[str]) -> str:
+    if match[0] == "\r\n":  # a terminal shows it as the line end it is
+        return match[0]
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _json_escaped(match: re.Match[str]) -> str:
+    if match[0] == "\r\n":  # between lines of JSON: inside of a text both are escaped already
+        return match[0]
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 

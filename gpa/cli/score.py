@@ -9,6 +9,7 @@ import click
 
 from gpa.cli.figures import forms, write_tables
 from gpa.cli.output import visible
+from gpa.cli.reading import Problems, annotated
 from gpa.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def command(
     if "requests_to" in asking and len(evaluations) > 1:
         raise UsageError("--requests-to writes the requests of one evaluation: give one")
     truth = load_gold(gold, mapping=mapping)
-    transcripts = _transcripts(traces, truth)
+    problems = Problems()
+    transcripts = annotated(traces, truth, problems) if traces else []
+    problems.close()
     scored = []
     for path in evaluations:
         chosen: Matcher | str = matcher
@@ -140,19 +143,6 @@ def _about(scored: Sequence[Scored], names: Sequence[str]) -> Iterable[str]:
     for one, name in zip(scored, names, strict=True):
         yield f"{name}: {one.notes()[0]}"
         yield from one.notes()[1:]
-
-
-def _transcripts(paths: Sequence[str], gold: Gold) -> list[Transcript]:
-    if not paths:
-        return []
-    from gpa.cli.reading import Problems
-    from gpa.ingest.assembly import read_traces
-    from gpa.ingest.transcript import transcribe
-
-    problems = Problems()
-    found = [transcribe(trace) for trace in read_traces(paths, on_problem=problems) if trace.trace_id in gold.by_trace]
-    problems.close()
-    return found
 
 
 def _stored(path: str, gold: Gold) -> list[Transcript]:

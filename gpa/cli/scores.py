@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpa.cli.output import one_line, visible
-from gpa.cli.spending import print_spending
+from gpa.cli.spending import counted, print_spending
 from gpa.judges.verdict import Failure, NotApplicable, Verdict
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ _COLOURS = {"HIGH": "bold red", "MEDIUM": "yellow", "LOW": "cyan"}
 
 def print_scores(evaluation: Evaluation, console: Console, *, warnings: int = 0) -> None:
     """Print the table of scores, the worst findings, what could not be judged, and what judged it."""
-    reused = f", {_counted(evaluation.reused, 'result')} taken from the store" if evaluation.reused else ""
+    reused = f", {counted(evaluation.reused, 'result')} taken from the store" if evaluation.reused else ""
     spending = evaluation.spending
     judge = "checks" if spending is None else visible(spending.model)
-    console.print(f"{_counted(len(evaluation.trace_ids), 'trace')} judged by {judge}{reused}\n")
+    console.print(f"{counted(len(evaluation.trace_ids), 'trace')} judged by {judge}{reused}\n")
     console.print(_table(evaluation))
     _print_reasons(evaluation, console)
     found = evaluation.worst(sys.maxsize)
     if found:
         shown = "" if len(found) <= SHOWN else f", the {SHOWN} gravest"
-        console.print(f"\n{_counted(len(found), 'finding')}{shown}")
+        console.print(f"\n{counted(len(found), 'finding')}{shown}")
     for located in found[:SHOWN]:
         console.print()
         print_finding(located, console)
@@ -41,11 +41,11 @@ def print_scores(evaluation: Evaluation, console: Console, *, warnings: int = 0)
     if muted:
         what = "muted" if spending is None else "of the checks not confirmed"
         console.print(
-            f"\n{_counted(muted, 'finding')} {what}; the result lines hold them under `suppressed`, with reasons"
+            f"\n{counted(muted, 'finding')} {what}; the result lines hold them under `suppressed`, with reasons"
         )
     _print_failures([result for result in evaluation.results if isinstance(result, Failure)], console)
     if warnings:
-        said = _counted(warnings, "warning")
+        said = counted(warnings, "warning")
         console.print(f"\n{said} about repaired or missing parts of the traces: gpa transcript shows them")
     if spending is None:
         console.print(
@@ -83,7 +83,7 @@ def _print_mended(verdicts: list[Verdict], console: Console) -> None:
     shown = [f"{count} {what}" for what, count in said.items() if count]
     dropped = sum(verdict.unresolved for verdict in verdicts)
     if dropped:
-        shown.append(f"{_counted(dropped, 'cited label')} dropped, of no step in the trace")
+        shown.append(f"{counted(dropped, 'cited label')} dropped, of no step in the trace")
     if shown:
         console.print(f"\nFindings: {'; '.join(shown)}")
 
@@ -114,10 +114,6 @@ def _print_reasons(evaluation: Evaluation, console: Console) -> None:
         console.print("\nNot applicable")
     for reason, counts in sorted(reasons.items(), key=lambda item: -item[1].total())[:SHOWN]:
         console.print(f"  {' '.join(f'{code} {count}' for code, count in counts.items())}: {one_line(reason, 160)}")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def print_finding(located: Located, console: Console) -> None:

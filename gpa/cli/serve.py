@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpa.cli.endpoint import ENDPOINT, endpoint_of
 from gpa.cli.judging import POSITIVE, QUESTIONS, judging_of, refuse_without_model
 from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import visible
+from gpa.cli.reading import codes_in, names_in
 from gpa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from gpa.ingest.receiver import Tls
     from gpa.live.settings import Evaluating
-    from gpa.telemetry.sending import Endpoint
 
 OFF = "off"
 WHEN = ("always", "checks found something", "never")
@@ -63,12 +64,7 @@ _PATIENCE = grouped(
 _SENDING = grouped(
     "Back to OpenTelemetry",
     option("--otlp", metavar="URL", help="Send verdicts and findings there as gen_ai.evaluation.result events."),
-    option(
-        "--protocol",
-        type=click.Choice(["grpc", "http/protobuf"]),
-        help="Of that URL.  [default: grpc on port 4317, else http/protobuf]",
-    ),
-    option("--headers", metavar="K=V,K2=V2", help="With it.  [default: OTEL_EXPORTER_OTLP_HEADERS]"),
+    *ENDPOINT,
     option("--self-telemetry", is_flag=True, help="Send spans and metrics about the evaluation itself too."),
 )
 _LISTENING = grouped(
@@ -206,33 +202,15 @@ def evaluating_of(options: dict[str, Any]) -> Evaluating:
     keep_h = options.pop("keep_h")
     if keep_h is not None:
         given["keep_s"] = keep_h * 3600
-    for name in ("dimensions", "checks", "skip_checks"):
-        text = options.pop(name)
-        given[name] = None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-    if given["dimensions"] is not None:
-        from gpa.judges.verdict import DIMENSIONS
-
-        given["dimensions"] = [code.upper() if code.upper() in DIMENSIONS else code for code in given["dimensions"]]
-    given["endpoint"] = endpoint_of(options)
+    given["dimensions"] = codes_in(options.pop("dimensions"))
+    given |= {name: names_in(options.pop(name)) for name in ("checks", "skip_checks")}
+    given["endpoint"] = endpoint_of(*(options.pop(name) for name in ("otlp", "protocol", "headers")))
     given["self_telemetry"] = options.pop("self_telemetry")
     given |= _judges(options)
     return Evaluating(
         patience=Patience(**{name: value for name, value in patience.items() if value is not None}),
         **{name: value for name, value in given.items() if value is not None},
     )
-
-
-def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
-    """Where `--otlp`, `--protocol` and `--headers` say that events go."""
-    from gpa.telemetry.sending import Endpoint, parse_headers
-
-    url, protocol, headers = (options.pop(name) for name in ("otlp", "protocol", "headers"))
-    if url is None:
-        for name, value in {"--protocol": protocol, "--headers": headers}.items():
-            if value is not None:
-                raise UsageError(f"{name}: is about --otlp URL, which is not given")
-        return None
-    return Endpoint(url, protocol, None if headers is None else parse_headers(headers))
 
 
 def _judges(options: dict[str, Any]) -> dict[str, Any]:

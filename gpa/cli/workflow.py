@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,18 +17,17 @@ from gpa.cli.compiling import (
     read_crowd,
     say,
     settings_of,
+    watched,
 )
 from gpa.cli.drawing import plural, show, write_drawings, write_json
 from gpa.cli.options import Grouped, grouped, option
-from gpa.cli.output import console, json_line, open_output, visible
+from gpa.cli.output import json_line, open_output, visible
 from gpa.errors import UsageError
 
 if TYPE_CHECKING:
     from gpa.plans.located import Located
     from gpa.plans.workflow import Workflow
 
-LONG = 2000
-"""Users to make up from which on progress is shown."""
 FORMATS = "google"
 """What is written unless said: it keeps the types of values, as tool_only and traxgen do not."""
 
@@ -226,7 +223,12 @@ def profiles(
             brackets = "{}"
         else:
             sample = sample_profiles(
-                fields, count, seed=seed, id_field=id_field, file=distributions or "", watched=_watched
+                fields,
+                count,
+                seed=seed,
+                id_field=id_field,
+                file=distributions or "",
+                watched=lambda numbers: watched(numbers, len(numbers), "making up users"),
             )
             lines = [json_line(profile) for profile in sample]
             brackets = "[]"
@@ -299,15 +301,6 @@ def draw(
     say(errors)
     if errors:
         ctx.exit(2)
-
-
-def _watched(numbers: Sequence[int]) -> Iterable[int]:
-    """The numbers of the users to make up, with a bar on a terminal where there are many."""
-    if len(numbers) < LONG or not sys.stderr.isatty():
-        return numbers
-    from rich.progress import track
-
-    return track(numbers, "making up users", console=console(stderr=True), transient=True)
 
 
 def _summary(workflow: Workflow) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gpa.ingest.completion import is_own
 from gpa.ingest.files import read_piece
 from gpa.ingest.follow import Position, Tail
 from gpa.ingest.problems import OnProblem, Problem
+from gpa.ingest.whole import replacing
 from gpa.live.evaluating import Evaluated
 from gpa.live.serving import Live, opened, stopping, until
 from gpa.live.settings import Evaluating
@@ -116,10 +117,9 @@ class Positions:
         if position is None:
             return
         self._positions[_key(path)] = position
-        new = self._path.with_name(f"{self._path.name}.new")
         try:
-            new.write_bytes(msgspec.json.encode(self._positions))
-            new.replace(self._path)  # whole or not at all
+            with replacing(self._path) as file:
+                file.write(msgspec.json.encode(self._positions))
         except OSError as error:
             raise InputError(f"{self._path}: cannot be written: {error.strerror}") from error
 

@@ -8,9 +8,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gpa.evaluation import GRAVITY, Located
+from gpa.evaluation import Located
 from gpa.ingest.transcript import Step, Transcript
-from gpa.judges.verdict import AnyResult, Finding, Severity, Verdict
+from gpa.judges.verdict import GRAVITY, AnyResult, Finding, Severity, Verdict
 from gpa.report.visible import visible
 
 Source = Literal["check", "llm", "confirmed"]

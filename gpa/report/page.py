@@ -20,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 from markupsafe import Markup
 
-from gpa.evaluation import GRAVITY
+from gpa.judges.verdict import GRAVITY
 from gpa.report.findings import ShownFinding
 from gpa.report.links import TraceLinks
 from gpa.report.overview import Cell, Overview, ShownTrace

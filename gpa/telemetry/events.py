@@ -16,6 +16,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from typing import Literal
 
+from gpa.ingest.plain import one_line
 from gpa.ingest.transcript import Transcript
 from gpa.judges.verdict import DIMENSIONS, AnyResult, Failure, Finding, NotApplicable, Verdict
 from gpa.store import Kept
@@ -24,6 +25,8 @@ EVENT_NAME = "gen_ai.evaluation.result"
 LABELS = {3: "pass", 2: "minor", 1: "major", 0: "fail"}
 """Score -> `gen_ai.evaluation.score.label` of a verdict; a dimension that has nothing to judge is `not_applicable`."""
 NOT_APPLICABLE = "not_applicable"
+MAX_BODY = 250
+"""Characters of a body."""
 
 Value = str | int | float | bool | list[str]
 
@@ -40,7 +43,7 @@ class Event:
     time_ns: int
     severity: Literal["INFO", "WARN"]
     body: str
-    """One line for a person who sees the record in a list of logs."""
+    """One line for a person who sees the record in a list of logs, harmless wherever that is; attributes are data."""
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
@@ -122,7 +125,7 @@ def _of_result(result: AnyResult, about: About, span_id: str, clean: Callable[[s
     if result.cost_usd is not None:
         attributes["gpa.evaluation.cost_usd"] = float(result.cost_usd)
     attributes["gen_ai.evaluation.explanation"] = explanation = _sound(clean(explanation))
-    body = f"{result.judge} {name} {said}: {_line(explanation)}"
+    body = one_line(f"{result.judge} {name} {said}: {explanation}", MAX_BODY)
     severity: Literal["INFO", "WARN"] = "WARN" if isinstance(result, Failure) else "INFO"
     return Event(*_context(result.trace_id, span_id, attributes), about.time_ns, severity, body, attributes)
 
@@ -148,7 +151,7 @@ def _of_finding(
     if finding.check:
         attributes["gpa.finding.check"] = finding.check
     span_id = finding.span_ids[0] if finding.span_ids else evaluated
-    body = f"{finding.severity} {' '.join(codes)} {_sound(finding.category)}: {_line(problem)}"
+    body = one_line(f"{finding.severity} {' '.join(codes)} {finding.category}: {problem}", MAX_BODY)
     return Event(*_context(first.trace_id, span_id, attributes), about.time_ns, "WARN", body, attributes)
 
 
@@ -206,11 +209,6 @@ def _evaluated_span(transcript: Transcript | None) -> str:
     if transcript is None or not transcript.steps:
         return ""
     return next((step for step in transcript.steps if step.kind == "agent"), transcript.steps[0]).span_id
-
-
-def _line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def _sound(text: str) -> str:

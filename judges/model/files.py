@@ -7,7 +7,6 @@ runner, and may be incomplete.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO, Any
 import orjson
 
 from gpa.errors import FormatError, InputError
+from gpa.ingest.whole import replacing
 from gpa.judges.model.reply import Outcome, Reply, ReplyError, outcome_of_result
 from gpa.judges.model.request import Request
 
@@ -29,16 +29,11 @@ def write_requests(target: Path | IO[bytes], requests: Iterable[Request]) -> int
     """Number of lines written. A file appears under its name only when it is complete; equal requests are one line."""
     if not isinstance(target, Path):
         return _write(target, requests)
-    beside = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with beside.open("wb") as file:
-            count = _write(file, requests)
-        beside.replace(target)
+        with replacing(target) as file:
+            return _write(file, requests)
     except OSError as error:
         raise InputError(f"{target}: expected a place to write requests to, found: {error.strerror}") from error
-    finally:
-        beside.unlink(missing_ok=True)
-    return count
 
 
 def _write(file: IO[bytes], requests: Iterable[Request]) -> int:

@@ -62,6 +62,9 @@ class ScriptedModel:
         usage = TokenUsage(input_tokens=request.input_tokens, output_tokens=count_text(scripted))
         return Reply(text=scripted, usage=usage, model=self.name)
 
+    def forget(self, request: Request) -> None:
+        """Nothing: no answer is kept. With this it can be asked by judges without a client."""
+
     async def count_tokens(self, request: Request) -> int:
         """By the offline rule."""
         return request.input_tokens

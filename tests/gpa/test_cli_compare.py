@@ -16,6 +16,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
 SMOLAGENTS = FIXTURES / "openinference-smolagents"
 GOOD = SMOLAGENTS / "travel_desk.traces.jsonl"
 BAD = SMOLAGENTS / "invoice_payment.traces.jsonl"
+FULL = Path("/dev/full")
 
 
 def run(*args: object, **environment: str | None) -> Result:
@@ -134,6 +135,50 @@ def test_evaluate_writes_every_report(stores: dict[str, Path], tmp_path: Path) -
     assert located["logicalLocations"][1]["kind"] == "agent"  # known without a store: seen on the way
     assert json.loads(files["gitlab"].read_text())[0]["location"]["path"] == str(BAD)
     assert files["summary"].read_text().startswith("## Agent GPA: ✅ passed\n")
+
+
+UNWRITABLE = ("--junit", "--sarif", "--gitlab", "--summary", "GITHUB_STEP_SUMMARY")
+
+
+@pytest.mark.parametrize("option", UNWRITABLE)
+def test_a_report_that_cannot_be_written_is_said_before_anything_is_judged(
+    stores: dict[str, Path], tmp_path: Path, option: str
+) -> None:
+    environment = {option: str(tmp_path)} if option.isupper() else {}
+    asked = ("--github",) if environment else (option, tmp_path)
+    for command in (("evaluate", GOOD, "--store", tmp_path / "new.db"), ("compare", stores["good"], stores["both"])):
+        done = run(*command, *asked, **environment)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr == f"gpa: {tmp_path}: cannot be written (Is a directory)\n"
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_asking_whether_a_report_can_be_written_leaves_files_as_they_are(tmp_path: Path) -> None:
+    kept, new = tmp_path / "kept.xml", tmp_path / "new.json"
+    kept.write_text("of another run")
+    done = run("evaluate", GOOD, "--baseline", "missing.db", "--junit", kept, "--sarif", new)
+    assert done.exit_code == 2
+    assert kept.read_text() == "of another run"
+    assert not new.exists()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
+def test_a_report_that_does_not_fit_costs_no_other_and_no_reason(tmp_path: Path) -> None:
+    sarif, gitlab = tmp_path / "s.json", tmp_path / "g.json"
+    reports = ("--junit", FULL, "--sarif", sarif, "--gitlab", gitlab)
+    done = run("evaluate", BAD, *reports, "--fail-on", "high")
+    assert done.exit_code == 2
+    reason, unwritten = done.stderr.splitlines()
+    assert "severity HIGH" in reason
+    assert unwritten == "gpa: /dev/full: cannot be written (No space left on device)"
+    assert json.loads(sarif.read_text())["runs"]
+    assert json.loads(gitlab.read_text())
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
+def test_result_lines_that_do_not_fit_are_one_line_and_exit_2() -> None:
+    done = run("evaluate", GOOD, "--jsonl", FULL)
+    assert (done.exit_code, done.stderr) == (2, "gpa: /dev/full: cannot be written (No space left on device)\n")
 
 
 def test_on_github_commands_are_off_while_traces_are_shown(stores: dict[str, Path], tmp_path: Path) -> None:

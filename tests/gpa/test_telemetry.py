@@ -18,7 +18,7 @@ from gpa.judges.scoring import judge
 from gpa.judges.verdict import Failure, Finding, NotApplicable, Verdict
 from gpa.live.delivery import REFUSALS, Delivery
 from gpa.store import Arrival, Store, open_store, transcript_hash
-from gpa.telemetry.events import EVENT_NAME, About, Event, events_of
+from gpa.telemetry.events import EVENT_NAME, MAX_BODY, About, Event, events_of
 from gpa.telemetry.own import recording
 from gpa.telemetry.sending import SCOPE, Endpoint, opened, parse_headers
 from tests.servers.otlp import Backend, backend, free_port, values
@@ -165,6 +165,15 @@ def test_the_real_exporters_deliver_them_with_their_ids(protocol: str, there: Ba
         (event.trace_id, event.span_id) for event in events
     ]
     assert [values(record) for record in records] == [event.attributes for event in events]
+
+
+def test_a_body_is_one_short_line_that_no_terminal_obeys_and_attributes_are_as_they_were_said() -> None:
+    said = "\x1b[2J paid\n\u202enot " + "x" * 500
+    found = finding(SPAN_ID, problem=said, category=f"Tool\x07 {said}")
+    for event in events_of([verdict(found, rationale=said)]):
+        assert event.body.isprintable()
+        assert len(event.body) <= MAX_BODY
+        assert event.attributes["gen_ai.evaluation.explanation"] == said
 
 
 def test_half_a_character_does_not_cost_the_batch(there: Backend) -> None:

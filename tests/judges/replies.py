@@ -10,8 +10,8 @@ from typing import Any
 from gpa.ingest.dialects.call import Message
 from gpa.ingest.transcript import Transcript
 from gpa.judges.judge import Judge
-from gpa.judges.model import Client, Model, ScriptedModel, TokenUsage
-from gpa.judges.questions import Asking
+from gpa.judges.model import ScriptedModel, TokenUsage
+from gpa.judges.questions import Answering, Asking
 from gpa.judges.rubrics import Rubric, load_frame, load_rubrics
 from gpa.judges.verdict import AnyResult
 from tests.judges.checks.transcripts import call, llm, said, tool, transcript, user
@@ -43,7 +43,7 @@ def asking(**fields: Any) -> Asking:
 
 
 def judge(
-    model: Client | Model,
+    model: Answering,
     *,
     rubrics: Mapping[str, Rubric] | None = None,
     sample: int = 0,

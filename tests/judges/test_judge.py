@@ -109,10 +109,10 @@ def test_a_re_ask_that_fails_is_a_failure_of_its_own_kind() -> None:
 
 def test_a_file_of_responses_cannot_be_asked_again() -> None:
     recording = RecordingModel("a/b", context_window=200_000)
-    judged(judge(recording), ["TC", "TS"])
+    judged(judge(Client(recording)), ["TC", "TS"])
     first = recording.requests[0]
     responses = Responses(path="r.jsonl", outcomes={first.custom_id: Reply(text="garbage")})
-    bad, missing = judged(judge(FileModel("a/b", responses, context_window=200_000)), ["TC", "TS"])
+    bad, missing = judged(judge(Client(FileModel("a/b", responses, context_window=200_000))), ["TC", "TS"])
     assert isinstance(bad, Failure)
     assert bad.error_type == "bad_response"
     assert "there is no JSON object in it; asked again: r.jsonl: expected a line with custom_id" in bad.message

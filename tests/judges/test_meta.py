@@ -158,7 +158,7 @@ def test_without_the_transcript_it_says_what_to_give() -> None:
 def test_a_long_transcript_is_cut_to_the_window() -> None:
     long = transcript(llm(said("word " * 60_000)), trace_id="t")
     model = RecordingModel("m/small", context_window=30_000)
-    [question] = MetaJudge(model, [long]).questions([VERDICT], GOLD)
+    [question] = MetaJudge(Client(model), [long]).questions([VERDICT], GOLD)
     assert question.request.input_tokens < 30_000 - 8_000
     assert "left out" in question.request.prefix
 
@@ -185,13 +185,13 @@ def test_the_cache_answers_the_second_time(tmp_path: Path) -> None:
 
 def test_requests_and_responses_go_through_files(tmp_path: Path) -> None:
     recording = RecordingModel("anthropic/claude-x", context_window=200_000)
-    asyncio.run(MetaJudge(recording, [SCENE]).ask([VERDICT], GOLD))
+    asyncio.run(MetaJudge(Client(recording), [SCENE]).ask([VERDICT], GOLD))
     assert write_requests(tmp_path / "requests.jsonl", recording.requests) == 1
     custom_id = json.loads((tmp_path / "requests.jsonl").read_text())["custom_id"]
     message = {"type": "message", "content": [{"type": "text", "text": BOTH}], "stop_reason": "end_turn"}
     line = {"custom_id": custom_id, "result": {"type": "succeeded", "message": message}}
     (tmp_path / "responses.jsonl").write_text(json.dumps(line))
     model = FileModel("anthropic/claude-x", read_responses(tmp_path / "responses.jsonl"), context_window=200_000)
-    meta = MetaJudge(model, [SCENE])
+    meta = MetaJudge(Client(model), [SCENE])
     asyncio.run(meta.ask([VERDICT], GOLD))
     assert meta.match(GOLD.errors, VERDICT) == [Match(0, 0, True), Match(2, None, False)]

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gpa.ingest.dialects.call import Tool
 from gpa.ingest.transcript import Plan, Transcript
-from gpa.judges.model import RecordingModel
+from gpa.judges.model import Client, RecordingModel
 from gpa.judges.offered_tools import MAX_TOOLS, narrowed
 from tests.judges.checks.transcripts import call, llm, said, tool, transcript
 from tests.judges.replies import judge, judged
@@ -73,7 +73,7 @@ def test_definitions_that_change_on_the_way_are_cut_alike() -> None:
 
 def asked(max_tools: int = MAX_TOOLS) -> str:
     model = RecordingModel("anthropic/claude-sonnet-5-5", context_window=200_000)
-    judged(judge(model, max_tools=max_tools), ("TS", "TC"), run())
+    judged(judge(Client(model), max_tools=max_tools), ("TS", "TC"), run())
     first, other = model.requests
     assert first.prefix == other.prefix  # one text in the provider's cache for all judges of the trace
     return first.prefix
@@ -86,6 +86,6 @@ def test_the_tool_selection_judge_is_shown_a_choice_and_told_so() -> None:
 
 
 def test_another_limit_is_another_question_and_the_default_is_the_old_one() -> None:
-    model = RecordingModel("anthropic/claude-sonnet-5-5", context_window=200_000)
+    model = Client(RecordingModel("anthropic/claude-sonnet-5-5", context_window=200_000))
     default = judge(model).rubric_hash("TS")
     assert judge(model, max_tools=MAX_TOOLS).rubric_hash("TS") == default != judge(model, max_tools=9).rubric_hash("TS")

@@ -15,7 +15,7 @@ import pytest
 from gpa.errors import InputError
 from gpa.ingest.transcript import Transcript
 from gpa.judges.examples import Example, load_examples
-from gpa.judges.model import RecordingModel, Request, request_line
+from gpa.judges.model import Client, RecordingModel, Request, request_line
 from gpa.judges.prompt import fenced, question, single_question, system_text
 from gpa.judges.redact import Redactor
 from gpa.judges.rubrics import Rubric, load_frame, load_rubrics
@@ -42,7 +42,7 @@ def golden(**fields: object) -> str:
     from gpa.judges.questions import Asking
 
     asking = Asking(frame="You judge.", examples=EXAMPLES, **fields)  # type: ignore[arg-type]
-    asyncio.run(Judge(model, PLAIN, asking, clean=Redactor()).judge(RUN, tuple(DIMENSIONS)))
+    asyncio.run(Judge(Client(model), PLAIN, asking, clean=Redactor()).judge(RUN, tuple(DIMENSIONS)))
     return sha256(b"".join(map(request_line, model.requests))).hexdigest()[:16]
 
 
@@ -151,7 +151,7 @@ def test_a_secret_is_taken_out_before_a_long_run_is_cut() -> None:
     texts = [f"{'x' * n} {key} {'y' * 4_000}" for n in range(0, 4_000, 37)]
     model = RecordingModel("a/b", context_window=30_000)
     run = transcript(*(tool("read", {"n": n}, text) for n, text in enumerate(texts)), llm(said("done")))
-    asyncio.run(judge(model, clean=Redactor()).judge(run, ("TC",)))
+    asyncio.run(judge(Client(model), clean=Redactor()).judge(run, ("TC",)))
     assert len(model.requests) > 1
     assert not any("aB3dE6gH9jK2" in request.prefix for request in model.requests)
     assert sum(request.prefix.count("[REDACTED API Key]") for request in model.requests) >= len(texts)
