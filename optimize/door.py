@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpa.judges.model import Client, Ledger, Outcome, Prices, ReplyError, Request
-from gpa.optimize.log import Log
+from gpa.optimize.log import Log, is_of_the_world
 from gpa.optimize.results import Stopped
 
 PAUSES_S = (2.0, 15.0)
@@ -184,7 +184,7 @@ class Door:
         """End the search for an outcome that says nothing of the candidate."""
         if outcome.error_type == "budget":
             self.halt("cost", outcome.message)
-        elif outcome.error_type == "authentication" or outcome.retryable:
+        elif is_of_the_world(outcome):
             self.halt("model", f"the model cannot be asked ({outcome.error_type}): {outcome.message}")
         else:
             return
@@ -192,10 +192,13 @@ class Door:
 
 
 class Asked:
-    """A client as the search sees it: what `Judge` and `MetaJudge` are given, asking through the door."""
+    """A client as the search sees it: what `Judge` and `MetaJudge` are given, asking through the door.
 
-    def __init__(self, door: Door, client: Client) -> None:
-        self._door, self._client = door, client
+    Held-out traces are judged through the log alone: there an answer that does not come ends nothing.
+    """
+
+    def __init__(self, through: Door | Log, client: Client) -> None:
+        self._through, self._client = through, client
 
     @property
     def name(self) -> str:
@@ -209,7 +212,7 @@ class Asked:
 
     async def complete(self, request: Request) -> Outcome:
         """The answer, once and for all of this search."""
-        return await self._door.ask(self._client, request)
+        return await self._through.ask(self._client, request)
 
     def forget(self, request: Request) -> None:
         """Drop an answer that is none from the response cache; in this search it stays the answer."""

@@ -20,6 +20,8 @@ from gpa.judges.model import Client
 from gpa.judges.rubrics import Rubric
 from gpa.judges.verdict import AnyResult, Failure, Verdict
 from gpa.judging import Bench
+from gpa.optimize.door import Asked
+from gpa.optimize.log import Log
 from gpa.optimize.pairs import paired, share_test
 from gpa.recall import score
 from gpa.scored import Scored
@@ -151,6 +153,7 @@ async def held_out(
     gold: Gold,
     *,
     dimensions: Sequence[str],
+    log: Log,
     matcher: str = "fuzzy",
     meta: Client | None = None,
     concurrency: int = 8,
@@ -159,17 +162,18 @@ async def held_out(
     """Both sets of rubrics on these transcripts; None when answers are missing from files of responses.
 
     A dimension whose rubric did not change is judged once. With `meta` the meta-judge, asked through that client,
-    matches in place of `matcher`.
+    matches in place of `matcher`. What the `log` has an answer to is not asked again.
     """
     truth = gold.of(transcript.trace_id for transcript in transcripts)
     if not truth.by_trace:
         raise UsageError("held-out: expected annotated traces, found none")
     unchanged = tuple(code for code in dimensions if tuned[code].text == start[code].text)
     sides: list[tuple[AnyResult, ...]] = []
+    asked = Asked(log, bench.client)
     for rubrics in (start, tuned):
         wanted = tuple(code for code in dimensions if not sides or code not in unchanged)
         judges = tuple(
-            Judge(bench.client, rubrics, bench.asking, sample=judge.sample, clean=_cleaner(bench, judge.sample))
+            Judge(asked, rubrics, bench.asking, sample=judge.sample, clean=_cleaner(bench, judge.sample))
             for judge in bench.judges
         )
         new: tuple[AnyResult, ...] = ()
@@ -180,7 +184,8 @@ async def held_out(
     if any(is_unasked(result) for side in sides for result in side):
         return None
     clean = _cleaner(bench, 0)
-    scored = [await _scored(side, truth, transcripts, matcher=matcher, meta=meta, clean=clean) for side in sides]
+    matching = None if meta is None else Asked(log, meta)
+    scored = [await _scored(side, truth, transcripts, matcher=matcher, meta=matching, clean=clean) for side in sides]
     if meta is not None and any(
         failure.error_type == "missing"
         for _, meta_judge in scored
@@ -197,7 +202,7 @@ async def _scored(
     transcripts: Sequence[Transcript],
     *,
     matcher: str,
-    meta: Client | None,
+    meta: Asked | None,
     clean: Callable[[str], str] | None,
 ) -> tuple[Scored, MetaJudge | None]:
     chosen: Matcher

@@ -1,5 +1,7 @@
 """The log of a search: every outcome it used, in a file of lines, so that a stopped search is repeated for nothing.
 
+What judging the held-out traces was answered stands in such a log too, one for the whole run.
+
 A search is decided by its settings, its seed and the answers it gets. So the log holds no state of the optimiser, only
 the answers: a search that starts again in the same folder is given them anew, takes the same turns, and goes on where
 it was cut off. (GEPA's own way is a pickle, which runs whatever code stands in it; none is ever written or read here.)
@@ -19,11 +21,12 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpa.errors import StoreError, UsageError
-from gpa.judges.model import Outcome, Reply, ReplyError, Request
+from gpa.judges.model import Client, Outcome, Reply, ReplyError, Request
 
 ANSWERS = "answers.jsonl"
 MARKER = "gpa optimize log"
 SCHEMA = 1
+_OF_THE_WORLD = frozenset({"authentication", "budget", "missing"})
 
 
 class _Line(BaseModel):
@@ -73,6 +76,21 @@ class Log:
     def get(self, request: Request) -> Outcome | None:
         """What this search was answered before."""
         return self._known.get(request.key)
+
+    @property
+    def paid_usd(self) -> float:
+        """What its answers cost when they were paid for, those left out that came from a cache or have no price."""
+        return sum(outcome.cost_usd or 0.0 for outcome in self._known.values() if not outcome.from_cache)
+
+    async def ask(self, client: Client, request: Request) -> Outcome:
+        """The outcome from here, else from the client and, when it says something of the request, from then on here."""
+        known = self.get(request)
+        if known is not None:
+            return known
+        outcome = await client.complete(request)
+        if not is_of_the_world(outcome):
+            self.put(request, outcome)
+        return outcome
 
     def put(self, request: Request, outcome: Outcome) -> None:
         """Keep an outcome; it is on the disk when this returns."""
@@ -126,6 +144,11 @@ class Log:
                 f"{path}:{number}: expected an answer, found {error.errors(include_url=False)[0]['msg']}"
             ) from error
         self._known[read.key] = read.outcome
+
+
+def is_of_the_world(outcome: Outcome) -> bool:
+    """Whether it says nothing of what was asked: no money, no network, no line in the file of responses."""
+    return isinstance(outcome, ReplyError) and (outcome.retryable or outcome.error_type in _OF_THE_WORLD)
 
 
 def _check(path: Path, line: bytes, search: Mapping[str, Any]) -> None:

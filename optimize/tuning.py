@@ -22,6 +22,7 @@ from gpa.judges.rubrics import digest
 from gpa.judging import Bench, Judging, opened
 from gpa.optimize.guards import guard_of
 from gpa.optimize.heldout import HeldOut, held_out
+from gpa.optimize.log import Log
 from gpa.optimize.output import SEARCH, Tuned, unsearched
 from gpa.optimize.portions import SHARES, Portions, apportion, same_tasks
 from gpa.optimize.results import Budget, Objective, Optimizer, Progress, SearchResult
@@ -29,6 +30,8 @@ from gpa.optimize.results import Budget, Objective, Optimizer, Progress, SearchR
 MAX_CALLS = 150
 """Traces judged in a search of one dimension, where nothing else is asked for."""
 MINIBATCH = 3
+HELD_OUT = "held-out"
+"""Folder, in that of the run, of the log of what judging the held-out traces was answered."""
 SAMPLES = 3
 """Of each judgement, where consistency is the target and no other number is asked for."""
 
@@ -154,6 +157,8 @@ class _Run:
     """Why held-out traces are not judged."""
     reserve: float = 0.0
     """Money put aside for them."""
+    held_out_usd: float = 0.0
+    """What judging them cost in earlier starts."""
     started: float = field(default_factory=monotonic)
 
     async def search(self, on_step: OnStep | None) -> None:
@@ -194,6 +199,11 @@ class _Run:
         """The held-out traces judged by the start and by what was found; or the requests still to be answered."""
         if self.why_not:
             return None, ()
+        with self._log() as log:
+            return await self._compare(log, on_judged)
+
+    async def _compare(self, log: Log, on_judged: OnJudged | None) -> tuple[HeldOut | None, tuple[Request, ...]]:
+        self.held_out_usd = log.paid_usd
         offered = [one.unanswered for one in (self.bench, self.meta) if one is not None]
         before = [len(requests) for requests in offered]
         if self.plan.max_cost is not None:
@@ -210,6 +220,7 @@ class _Run:
                 self._transcripts(self.portions.held_out),
                 self.gold,
                 dimensions=self.dimensions,
+                log=log,
                 matcher="fuzzy" if self.plan.matcher == "meta" else self.plan.matcher,
                 meta=None if self.meta is None else self.meta.client,
                 concurrency=self.plan.judging.concurrency,
@@ -283,7 +294,11 @@ class _Run:
         return Budget(plan.max_calls, cost, seconds)
 
     def _spent(self) -> float:
-        return sum(search.cost_usd for search in self.searches)
+        return self.held_out_usd + sum(search.cost_usd for search in self.searches)
+
+    def _log(self) -> Log:
+        """The log of the held-out traces. Requests say themselves what they ask, so that it fits every start."""
+        return Log(self.plan.out / HELD_OUT, {"of": "held-out traces"})
 
     async def _check_money(self) -> None:
         """Put aside what judging the held-out traces twice will cost: without it nobody knows whether it helped."""
@@ -297,6 +312,9 @@ class _Run:
                     f"--max-cost: expected a price for {bench.client.name}, found none in the table of"
                     f" {bench.prices.date} (give one with --prices FILE)"
                 )
+        if (self.plan.out / HELD_OUT).is_dir():
+            with self._log() as log:
+                self.held_out_usd = log.paid_usd
         held = self._transcripts(self.portions.held_out)
         self.reserve = await held_out_usd(held, self.plan, self.dimensions) or 0.0
         if self.reserve >= self.plan.max_cost:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from gpa.errors import StoreError
-from gpa.live.showing import Cached, Moment, now_of, trace_of
+from gpa.live.showing import Cached, Moment, now_of, session_of, trace_of
 from gpa.report.visible import excerpt, visible
 from gpa.store import Store
 
@@ -49,7 +49,7 @@ def page_app(
     names: Mapping[str, str],
     endpoint: Callable[[], str],
 ) -> Starlette:
-    """The application: `/`, `/now` (what changes in it), `/traces/ID`, `/static/...`.
+    """The application: `/`, `/now` (what changes in it), `/traces/ID`, `/sessions?id=ID`, `/static/...`.
 
     Args:
         store: What is shown.
@@ -83,16 +83,28 @@ def page_app(
         text = await asyncio.to_thread(rendered, seen, paused=False, whole=False)
         return Response(status_code=204, headers=HEADERS) if text is None else HTMLResponse(text, headers=HEADERS)
 
-    async def trace(request: Request) -> Response:
-        trace_id = request.path_params["trace_id"]
+    async def one(kind: str, find: Callable[..., object], name: str) -> Response:
+        """The page of one trace or session."""
+
+        def rendered() -> str | None:
+            found = find(store, name, names=names)
+            template = _environment().get_template(f"live_{kind}.html")
+            return None if found is None else template.render({kind: found}, paused=True)
+
         try:
-            found = await asyncio.to_thread(trace_of, store, trace_id, names=names)
+            text = await asyncio.to_thread(rendered)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", 503, headers=HEADERS)
-        if found is None:
-            return PlainTextResponse("no such trace\n", 404, headers=HEADERS)
-        template = _environment().get_template("live_trace.html")
-        return HTMLResponse(await asyncio.to_thread(template.render, trace=found, paused=True), headers=HEADERS)
+        if text is None:
+            return PlainTextResponse(f"no such {kind}\n", 404, headers=HEADERS)
+        return HTMLResponse(text, headers=HEADERS)
+
+    async def trace(request: Request) -> Response:
+        return await one("trace", trace_of, request.path_params["trace_id"])
+
+    async def session(request: Request) -> Response:
+        # Not in the path: a browser takes a session named `..` for the folder above.
+        return await one("session", session_of, request.query_params.get("id", ""))
 
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
@@ -106,6 +118,7 @@ def page_app(
             Route("/", home),
             Route("/now", now),
             Route("/traces/{trace_id:path}", trace),
+            Route("/sessions", session),
             Route("/static/{name}", static),
         ]
     )

@@ -18,7 +18,7 @@ from gpa.judges.verdict import AnyResult, NotApplicable, Verdict
 from gpa.store import Kept, Store
 
 SHOWN = 100
-"""Traces on the page; its scores and worst findings are of these."""
+"""Traces on a page; the scores and worst findings of the first page are of these."""
 WORST = 5
 MAX_TOKENS = 60_000
 """Of a transcript on its page."""
@@ -69,6 +69,16 @@ class Row(NamedTuple):
     cost: str
 
 
+class Listed(NamedTuple):
+    """Traces in a table, a column for each dimension that was judged."""
+
+    codes: tuple[str, ...]
+    names: Mapping[str, str]
+    rows: tuple[Row, ...]
+    costs: bool
+    """Whether a model judged any of them."""
+
+
 class Part(NamedTuple):
     """A stretch of a bar, in percent."""
 
@@ -110,11 +120,7 @@ class Now(NamedTuple):
     notices: tuple[str, ...]
     scores: tuple[Score, ...]
     worst: tuple[Found, ...]
-    codes: tuple[str, ...]
-    names: Mapping[str, str]
-    rows: tuple[Row, ...]
-    costs: bool
-    """Whether a model judged any of the traces."""
+    traces: Listed
     endpoint: str
 
 
@@ -123,8 +129,6 @@ def now_of(kept: Sequence[Kept], moment: Moment, *, names: Mapping[str, str], en
     results = tuple(result for one in kept for result in one.results)
     evaluation = Evaluation(results, names=names)
     scored = tuple(result for one in kept for result in _deciding(one.results))
-    judged = {result.judge for result in results}
-    codes = tuple(code for code in dict.fromkeys((*names, *sorted(judged))) if code in judged)
     counts = Counter((result.judge, result.score) for result in scored if isinstance(result, Verdict))
     return Now(
         facts=moment.facts,
@@ -143,12 +147,34 @@ def now_of(kept: Sequence[Kept], moment: Moment, *, names: Mapping[str, str], en
             )
             for located in evaluation.worst(WORST)
         ),
-        codes=codes,
-        names=names,
-        rows=tuple(_row(one, codes) for one in kept),
-        costs=any(result.model != MODEL for result in results),
+        traces=listed(kept, names),
         endpoint=endpoint,
     )
+
+
+def listed(kept: Sequence[Kept], names: Mapping[str, str]) -> Listed:
+    """These traces in their order."""
+    results = [result for one in kept for result in one.results]
+    judged = {result.judge for result in results}
+    codes = tuple(code for code in dict.fromkeys((*names, *sorted(judged))) if code in judged)
+    rows = tuple(_row(one, codes) for one in kept)
+    return Listed(codes, names, rows, costs=any(result.model != MODEL for result in results))
+
+
+class SessionPage(NamedTuple):
+    """The traces of a session, the oldest first."""
+
+    session: str
+    traces: Listed
+    is_cut: bool
+    """Whether only the newest are shown."""
+
+
+def session_of(store: Store, session: str, *, names: Mapping[str, str]) -> SessionPage | None:
+    """The page of a session, None when the store has no trace of it."""
+    found = store.session(session, SHOWN + 1) if session else []
+    shown = found[-SHOWN:]
+    return SessionPage(shown[0].session, listed(shown, names), len(found) > SHOWN) if shown else None
 
 
 class Place(NamedTuple):

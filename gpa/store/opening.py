@@ -46,6 +46,8 @@ def open_store(location: str | Path, *, must_exist: bool = False, live: bool = F
             _check_schema(connection, name, must_exist=must_exist)
             if live:
                 METADATA.create_all(connection, tables=[ARRIVALS, OUTBOX])
+                for index in ARRIVALS.indexes:  # one that came after the table
+                    index.create(connection, checkfirst=True)
             has_arrivals = ARRIVALS.name in sa.inspect(connection).get_table_names()
         if engine.dialect.name == "sqlite":
             # Only now, on new connections: it changes the file, which might not have been ours.

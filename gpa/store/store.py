@@ -233,6 +233,24 @@ class Store:
         found = {one.transcript_hash: one for one in self.kept(hashes)}
         return [found[digest] for digest in hashes if digest in found]
 
+    def session(self, session: str, limit: int) -> list[Kept]:
+        """The newest traces of a session as each is now, in the order they first came, without the transcripts."""
+        later, any_of = ARRIVALS.alias("later"), ARRIVALS.alias("any_of")
+        first = sa.select(sa.func.min(any_of.c.id)).where(any_of.c.trace_id == ARRIVALS.c.trace_id).scalar_subquery()
+        query = (
+            sa.select(ARRIVALS.c.transcript_hash)
+            .where(
+                ARRIVALS.c.session == sound(session),
+                ~sa.exists().where(later.c.trace_id == ARRIVALS.c.trace_id, later.c.revision > ARRIVALS.c.revision),
+            )
+            .order_by(first.desc())
+            .limit(limit)
+        )
+        hashes = [row.transcript_hash for row in self._rows(query)]
+        # What is superseded is left out already, by trace: to ask for that would look through the whole table.
+        found = {one.transcript_hash: one for one in self.kept(hashes, superseded=True)}
+        return [found[digest] for digest in reversed(hashes) if digest in found]
+
     def hashes(self) -> list[tuple[str, str]]:
         """Of the newest revision of every transcript, with the trace id, the first kept first."""
         query = sa.select(TRACES.c.transcript_hash, TRACES.c.trace_id).order_by(TRACES.c.created)

@@ -46,7 +46,7 @@ ARRIVALS = sa.Table(
     sa.Column("trace_id", sa.String, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("transcript_hash", sa.String(32), nullable=False, index=True),
-    sa.Column("session", sa.Text, nullable=False),
+    sa.Column("session", sa.Text, nullable=False, index=True),
     sa.Column("created", sa.String(32), nullable=False),
     sa.UniqueConstraint("trace_id", "revision"),
 )

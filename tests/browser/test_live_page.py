@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -58,6 +59,19 @@ def receive(live: Live, *paths: Path) -> None:
     live.spool.append(batch_of(read_spans(paths)))
 
 
+def chat(number: int, session: str) -> list[Span]:
+    """One turn of a conversation: a trace of its own."""
+    asks = [{"role": "user", "parts": [{"type": "text", "content": f"question {number}"}]}]
+    named = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.conversation.id": session,
+        "gen_ai.input.messages": json.dumps(asks),
+    }
+    return [
+        Span(f"{number:032x}", f"{number:016x}", None, "chat", start_ns=number, end_ns=number + 1, attributes=named)
+    ]
+
+
 def hostile() -> list[Span]:
     """An agent run that holds markup wherever a trace can hold text."""
     message = json.dumps([{"role": "user", "parts": [{"type": "text", "content": HOSTILE}]}])
@@ -91,7 +105,7 @@ def test_traces_appear_as_they_complete_without_a_reload(scheme: str, live: Live
     assert {request.split("/")[2] for request in opened.requests} == {url(live).split("/")[2]}
 
 
-def test_what_a_trace_holds_is_text_on_both_pages(live: Live, opened: Opened) -> None:
+def test_what_a_trace_holds_is_text_on_every_page(live: Live, opened: Opened) -> None:
     live.spool.append(batch_of(hostile()))
     page = opened(url(live))
     page.locator(f'a[href="/traces/{TRACE_ID}"]').first.wait_for()
@@ -100,8 +114,11 @@ def test_what_a_trace_holds_is_text_on_both_pages(live: Live, opened: Opened) ->
     link.click()
     page.get_by_role("heading", level=1, name=HOSTILE).wait_for()
     assert HOSTILE in page.locator("pre").inner_text()
-    for path in ("/", f"/traces/{TRACE_ID}"):
+    page.get_by_role("link", name=HOSTILE).click()
+    page.get_by_role("heading", level=1, name=f"Session {HOSTILE}").wait_for()
+    for path in ("/", f"/traces/{TRACE_ID}", page.url.removeprefix(url(live, ""))):
         page.goto(url(live, path))
+        assert page.get_by_text(HOSTILE[:15]).count()
         assert page.locator("img, iframe, object, style").count() == 0
         assert page.locator("script").count() == (1 if path == "/" else 0)
     assert opened.errors == []
@@ -116,6 +133,33 @@ def test_a_finding_leads_to_the_step_that_holds_it(live: Live, opened: Opened) -
     assert "final_answer" in step.inner_text()
     assert "cited" in (step.get_attribute("class") or "")
     assert opened.errors == []
+
+
+@pytest.mark.parametrize("session", ["conv-1", "../traces/x?a=1&id=2#3", "..", " ", "+%2B", "\u202e\u05e1\u05e9"])
+def test_a_trace_leads_to_the_others_of_its_session(session: str, live: Live, opened: Opened) -> None:
+    page = opened(url(live))
+    for number, name in ((1, session), (2, "another"), (3, session)):
+        live.spool.append(batch_of(chat(number, name)))
+        page.get_by_text(f"question {number}").wait_for()
+    third = page.get_by_role("row").filter(has_text="question 3")
+    third.get_by_role("link").nth(1).click()
+    page.get_by_role("heading", level=1, name="Session").wait_for()
+    table = page.get_by_role("table")
+    assert [row.split(" ")[-1] for row in table.locator(".goal").all_inner_texts()] == ["1", "3"]
+    assert table.locator(".score").count() >= 2
+    table.get_by_role("link", name="question 1").click()
+    page.get_by_role("heading", level=1, name="question 1").wait_for()
+    page.locator("dl.facts").get_by_role("link").click()
+    page.get_by_role("link", name="question 3").wait_for()
+    assert opened.errors == []
+
+
+def test_a_session_that_nobody_named_is_not_found(live: Live, opened: Opened) -> None:
+    page = opened(url(live))
+    for path in ("/sessions", "/sessions?id=", "/sessions?id=x%00%ff"):
+        answer = page.goto(url(live, path))
+        assert answer is not None
+        assert (answer.status, answer.text()) == (404, "no such session\n")
 
 
 def test_updates_can_be_paused_and_resumed(live: Live, opened: Opened) -> None:
@@ -155,7 +199,8 @@ def test_everybody_can_use_it(scheme: str, width: int, live: Live, opened: Opene
     live.spool.append(batch_of(hostile()))
     page = opened(url(live), scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True)
     page.get_by_text("last 5 traces").wait_for()
-    for path in ("/?paused=1", "/traces/b2df3a500320dfc65169120523737361"):
+    name = quote(HOSTILE, safe="")
+    for path in ("/?paused=1", "/traces/b2df3a500320dfc65169120523737361", f"/sessions?id={name}"):
         page.goto(url(live, path))
         page.add_script_tag(content=axe)
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}

@@ -142,11 +142,12 @@ def test_where_every_proposal_leaks_the_start_stays_and_that_is_said(
     assert held_out(tmp_path / "out") == (SEEN, SEEN)
 
 
+@pytest.mark.parametrize("cache", [(), ("--no-cache",)], ids=["cache", "no cache"])
 def test_a_larger_budget_goes_on_and_pays_for_nothing_twice(
-    service: MessagesService, runs: Path, tmp_path: Path
+    cache: tuple[str, ...], service: MessagesService, runs: Path, tmp_path: Path
 ) -> None:
     out, whole = tmp_path / "out", tmp_path / "whole"
-    first = optimize(runs, out, "--base-url", service.url, "--max-calls", "25", "--json")
+    first = optimize(runs, out, "--base-url", service.url, "--max-calls", "25", "--json", *cache)
     assert first.exit_code == 0, first.output
     tables = json.loads(first.stdout)["tables"]
     assert tables["held_out_caught"] == manifest(out)["held_out"]["held_out_caught"]
@@ -154,7 +155,7 @@ def test_a_larger_budget_goes_on_and_pays_for_nothing_twice(
     refused = optimize(runs, out, "--base-url", service.url)
     assert refused.exit_code == 2
     assert "--resume goes on with it" in refused.output
-    assert optimize(runs, out, "--base-url", service.url, "--resume").exit_code == 0
+    assert optimize(runs, out, "--base-url", service.url, "--resume", *cache).exit_code == 0
     assert max(service.paid.values()) == 1
     assert optimize(runs, whole, "--base-url", service.url).exit_code == 0
     assert (whole / "TC.md").read_text() == (out / "TC.md").read_text()

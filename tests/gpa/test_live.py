@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -322,6 +323,53 @@ def test_a_store_of_an_older_version_gets_what_it_lacks_and_keeps_what_it_has(
     assert [result.trace_id for result in results_in(tmp_path)] == [TRAVEL_ID]
     run(spans_of(INVOICE), dimensions=["TC"])
     assert [result.trace_id for result in results_in(tmp_path)] == [TRAVEL_ID, INVOICE_ID]
+
+
+def _turn(number: int, session: str | None, *, late: str = "") -> list[Span]:
+    """A trace, in a session or in none; with a late span its next revision."""
+    trace_id, named = f"{number:032x}", {} if session is None else {"session.id": session}
+    span = Span(trace_id, f"{number:016x}", None, "chat", attributes={"gen_ai.operation.name": "chat", **named})
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": late}
+    more = Span(trace_id, f"{number + 99:016x}", span.span_id, late, attributes=attributes)
+    return [span, more] if late else [span]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_a_session_has_its_traces_as_they_came_each_in_its_newest_revision(
+    database: str, request: pytest.FixtureRequest, run: Callable[..., Live], tmp_path: Path
+) -> None:
+    location = tmp_path / "gpa.db" if database == "sqlite" else request.getfixturevalue("postgres")
+    for number, session in ((1, "a" * 300), (2, "b"), (3, "a" * 256), (4, None)):
+        run(_turn(number, session), store=location)
+    run(_turn(1, None, late="search"), store=location)
+    with open_store(location) as store:
+        found = store.session("a" * 256, 9)
+        assert [(one.trace_id[-1], one.revision) for one in found] == [("1", 2), ("3", 1)]
+        assert all(one.results for one in found)
+        assert [one.trace_id[-1] for one in store.session("a" * 256, 1)] == ["3"]
+        assert store.session("c", 9) == []
+
+
+def test_the_traces_of_a_session_are_found_by_indexes_in_a_store_of_an_older_version_too(
+    run: Callable[..., Live], tmp_path: Path
+) -> None:
+    run(_turn(1, "a"))
+    with sqlite3.connect(tmp_path / "gpa.db") as old:
+        old.execute("DROP INDEX ix_arrivals_session")
+    old.close()
+    queries: list[tuple[str, Any]] = []
+    with open_store(tmp_path / "gpa.db", live=True) as store:
+        sa.event.listen(
+            store._engine, "before_cursor_execute", lambda _c, _u, query, values, *_: queries.append((query, values))
+        )
+        assert len(store.session("a", 9)) == 1
+    with sqlite3.connect(tmp_path / "gpa.db") as connection:
+        steps = [
+            step[-1] for query, values in queries for step in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)
+        ]
+    connection.close()
+    assert any("ix_arrivals_session" in step for step in steps)
+    assert [step for step in steps if step.startswith("SCAN")] == []
 
 
 def test_two_receivers_share_a_database_and_each_trace_is_judged_by_one(postgres: str) -> None:

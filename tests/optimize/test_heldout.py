@@ -17,6 +17,7 @@ from gpa.judges.model import Model, Outcome, Reply, Request
 from gpa.judges.rubrics import Rubric, load_rubrics
 from gpa.judging import Judging, opened
 from gpa.optimize.heldout import HeldOut, held_out
+from gpa.optimize.log import Log
 from tests.gpa.simulation import KINDS, SimulatedModel, write_runs
 
 START = load_rubrics()
@@ -44,7 +45,7 @@ def compared(
 ) -> HeldOut:
     async def main() -> HeldOut | None:
         async with opened(model or SimulatedModel(), Judging(**fields)) as bench:
-            return await held_out(bench, start, tuned, runs[0], runs[1], dimensions=dimensions)
+            return await held_out(bench, start, tuned, *runs, dimensions=dimensions, log=Log(None, {}))
 
     found = asyncio.run(main())
     assert found is not None
@@ -125,7 +126,7 @@ def test_requests_without_an_answer_leave_the_comparison_open(
 ) -> None:
     async def main() -> tuple[HeldOut | None, int]:
         async with opened("anthropic/claude-haiku-5-5", Judging(requests_to=tmp_path / "next.jsonl")) as bench:
-            found = await held_out(bench, START, with_signs(1), *runs, dimensions=("TC",))
+            found = await held_out(bench, START, with_signs(1), *runs, dimensions=("TC",), log=Log(None, {}))
             return found, len(bench.unanswered)
 
     assert asyncio.run(main()) == (None, 32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import orjson
@@ -10,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpa.errors import StoreError, UsageError
-from gpa.judges.model import Reply, ReplyError, Request
+from gpa.judges.model import Client, ErrorType, Outcome, Reply, ReplyError, Request, ScriptedModel
 from gpa.optimize.log import ANSWERS, Log
 
 SEARCH = {"seed": 0, "model": "m/1"}
 ONE, OTHER = Request(model="m/1", tail="one"), Request(model="m/1", tail="other")
 ANSWER = Reply(text="yes", cost_usd=0.25)
 REFUSED = ReplyError(error_type="refusal", message="no")
+WORLDLY: tuple[ErrorType, ...] = ("transport", "rate_limit", "missing", "budget")
 
 
 def test_outcomes_are_found_again(tmp_path: Path) -> None:
@@ -26,6 +28,23 @@ def test_outcomes_are_found_again(tmp_path: Path) -> None:
         log.put(OTHER, REFUSED)
     with Log(tmp_path / "log", SEARCH) as log:
         assert (log.get(ONE), log.get(OTHER)) == (ANSWER, REFUSED)
+
+
+def test_only_what_says_something_of_the_request_is_kept_by_asking(tmp_path: Path) -> None:
+    script = [*(ReplyError(error_type=kind, message="no") for kind in WORLDLY), REFUSED]
+
+    async def main(log: Log) -> list[Outcome]:
+        async with Client(ScriptedModel(script, name="m/1")) as client:
+            return [await log.ask(client, ONE) for _ in range(len(script) + 1)]
+
+    with Log(tmp_path / "log", SEARCH) as log:
+        kinds = [outcome.error_type for outcome in asyncio.run(main(log)) if isinstance(outcome, ReplyError)]
+        assert kinds == [*WORLDLY, "refusal", "refusal"]
+        log.put(OTHER, ANSWER)
+        log.put(Request(model="m/1", tail="third"), ANSWER.model_copy(update={"from_cache": True}))
+    with Log(tmp_path / "log", SEARCH) as log:
+        assert len(log) == 3
+        assert log.paid_usd == ANSWER.cost_usd
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

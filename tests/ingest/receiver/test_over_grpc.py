@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from gpa.ingest.receiver import ReceiverLimits
+from gpa.ingest.receiver import ReceiverLimits, over_grpc
 from gpa.ingest.spool import SpoolLimits
 from tests.ingest.receiver.receiving import (
     LOGS,
@@ -188,6 +189,38 @@ def test_what_is_under_way_is_bounded(tmp_path: Path) -> None:
         deadline = time.monotonic() + 20  # 0.2 s may be too short for a busy disk: it is sent again, as clients do
         while call(address, GOOD).code != "OK":
             assert time.monotonic() < deadline
+
+
+def test_a_call_without_a_message_and_one_that_never_ends_are_refused(tmp_path: Path) -> None:
+    with receiving(tmp_path, http=None, limits=ReceiverLimits(read_s=0.3)) as running:
+        assert running.receiver.grpc
+        with grpc.insecure_channel(running.receiver.grpc) as channel:
+            send: Any = channel.stream_unary(TRACES)
+            over = threading.Event()
+            codes = []
+            for messages in (iter(()), (b"" for _ in range(1) if over.wait(10))):
+                with pytest.raises(grpc.RpcError) as raised:
+                    send(messages, timeout=20)
+                codes.append(raised.value.code().name)
+            over.set()
+        assert codes == ["INVALID_ARGUMENT", "DEADLINE_EXCEEDED"]
+
+
+def test_a_message_is_not_asked_for_while_others_are_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(over_grpc, "_READING", 1)
+    with receiving(tmp_path, http=None, limits=ReceiverLimits(read_s=1)) as running:
+        assert running.receiver.grpc
+        with grpc.insecure_channel(running.receiver.grpc) as channel:
+            over = threading.Event()
+            send: Any = channel.stream_unary(TRACES)
+            stalled = send.future((b"" for _ in range(1) if over.wait(10)), timeout=20)
+            exporting(channel)(GOOD, timeout=20)
+            assert stalled.done()
+            assert stalled.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            over.set()
+        assert running.stored() == 1
 
 
 def test_a_client_that_leaves_costs_nothing(running: Receiving) -> None:
