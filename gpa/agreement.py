@@ -177,20 +177,31 @@ def cohen_kappa(counts: Matrix, weights: Weights | None = None) -> float | None:
     return 1 - observed / expected if expected else None
 
 
-def fleiss_kappa(items: Sequence[Sequence[int]]) -> float | None:
-    """Fleiss' kappa of items with as many ratings each, given as counts per value; None when all say the same.
+def concurrences(unit: Iterable[int], size: int) -> list[float]:
+    """A unit's part of Fleiss' kappa: the share of pairs of raters who agree, 1, and how often each value was said.
 
-    For more than two raters (Psychological Bulletin 76, 1971); of two, Cohen's knows who said what.
+    Nothing from fewer than two ratings. These add up over units; `fleiss_kappa` takes the sum.
     """
-    ratings = sum(items[0]) if items else 0
+    counts = [0.0] * size
+    for value in unit:
+        counts[value] += 1
+    ratings = sum(counts)
     if ratings < 2:
+        return [0.0] * (size + 2)
+    return [sum(n * (n - 1) for n in counts) / (ratings * (ratings - 1)), 1.0, *counts]
+
+
+def fleiss_kappa(sums: Sequence[float]) -> float | None:
+    """Fleiss' kappa of summed concurrences; None when all say the same.
+
+    For more than two raters (Psychological Bulletin 76, 1971); of two, Cohen's knows who said what. Each unit counts
+    the same, by however many it was rated.
+    """
+    agreeing, units, *counts = sums
+    if not units:
         return None
-    assert all(sum(item) == ratings for item in items), "every item is rated as often"
-    pairs = ratings * (ratings - 1)
-    observed = sum(sum(n * (n - 1) for n in item) / pairs for item in items) / len(items)
-    shares = [sum(column) / (ratings * len(items)) for column in zip(*items, strict=True)]
-    expected = sum(share * share for share in shares)
-    return (observed - expected) / (1 - expected) if expected < 1 else None
+    expected = sum((n / sum(counts)) ** 2 for n in counts)
+    return (agreeing / units - expected) / (1 - expected) if max(counts) < sum(counts) else None
 
 
 def one_against_rest(counts: Matrix, value: int) -> Decisions:

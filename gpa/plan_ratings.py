@@ -13,8 +13,10 @@ from gpa.agreement import (
     agreement,
     bootstrap,
     cohen_kappa,
+    concurrences,
     confusion,
     f_score,
+    fleiss_kappa,
     one_against_rest,
     precision,
     rate,
@@ -59,9 +61,20 @@ class RatedPlan(NamedTuple):
         return None if one is None else RATINGS.index(one.rating)
 
 
-def human_place(row: PlanRow) -> int | None:
-    """Place of the rating that a person gave, by its name or as 1 (Extremely Bad) to 7; None when there is none."""
+def human_places(row: PlanRow) -> tuple[int, ...]:
+    """Places of the ratings that people gave, by their names or as 1 (Extremely Bad) to 7."""
     said = next((row.fields[key] for key in _HUMAN if row.fields.get(key) not in (None, "")), None)
+    places = map(_place, said if isinstance(said, list) else [said])
+    return tuple(place for place in places if place is not None)
+
+
+def human_place(row: PlanRow) -> int | None:
+    """Place of the rating that people gave: of several the middle one, the lower of two; None when there is none."""
+    places = sorted(human_places(row))
+    return places[len(places) // 2] if places else None
+
+
+def _place(said: Any) -> int | None:
     if isinstance(said, str) and said.strip().isdecimal():
         said = int(said)
     if isinstance(said, int) and not isinstance(said, bool):
@@ -84,24 +97,46 @@ def tables(rated: Sequence[RatedPlan]) -> list[Table]:
         found.append(_plans(rated))
     people = [(human, one.place) for one in known if (human := human_place(one.row)) is not None]
     found += with_people([(human, ours) for human, ours in people if ours is not None], "people")
-    return found
+    return found + among_people([human_places(one.row) for one in rated])
 
 
 def with_people(pairs: Sequence[tuple[int, int]], who: str) -> list[Table]:
     """How far ratings (second of each pair) agree with others' (first), by place in `RATINGS`."""
     if not pairs:
         return []
+    columns = ("statistic", "value")
+    return [
+        Table(f"with_{who}", f"Agreement with {who}, over {len(pairs)} plans", columns, _kappas(pairs)),
+        _classes(confusion(pairs, len(RATINGS)), who),
+    ]
+
+
+def among_people(ratings: Iterable[Sequence[int]]) -> list[Table]:
+    """How far people agree with each other on plans that several rated: what can be asked of any other rater."""
+    several = [places for places in ratings if len(places) > 1]
+    if not several:
+        return []
+    if max(map(len, several)) == 2:
+        rows = _kappas([(one, other) for one, other in several])
+    else:
+        units = [concurrences(places, len(RATINGS)) for places in several]
+        value = fleiss_kappa([sum(column) for column in zip(*units, strict=True)])
+        interval = bootstrap(units, fleiss_kappa) if value is not None else None
+        same = sum(len(set(places)) == 1 for places in several)
+        rows = (("same rating by all", rate(same, len(several))), ("Fleiss' kappa", Rate(value, None, None, interval)))
+    title = f"Agreement among people, over {len(several)} plans"
+    return [Table("among_people", title, ("statistic", "value"), rows)]
+
+
+def _kappas(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[Cell, ...], ...]:
     counts = confusion(pairs, len(RATINGS))
     units = [_unit(pair) for pair in pairs]
-    kappas: list[tuple[Cell, ...]] = [("same rating", Rate(agreement(counts), *_same(pairs)))]
+    rows: list[tuple[Cell, ...]] = [("same rating", Rate(agreement(counts), *_same(pairs)))]
     for name, weights in _KAPPAS:
         value = cohen_kappa(counts, weights)
         interval = bootstrap(units, partial(_kappa, weights))
-        kappas.append((name, Rate(value, None, None, interval if value is not None else None)))
-    return [
-        Table(f"with_{who}", f"Agreement with {who}, over {len(pairs)} plans", ("statistic", "value"), tuple(kappas)),
-        _classes(counts, who),
-    ]
+        rows.append((name, Rate(value, None, None, interval if value is not None else None)))
+    return tuple(rows)
 
 
 def to_plain(one: RatedPlan) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 The model answers with changes; they are made, and what the plan then covers is checked by rules. What is missing or
 superfluous goes back to it, word for word as coverage says it, a bounded number of times; then the attempt has failed,
 and its report says what the last plan lacked.
+
+Reached from Python only, by agents that are built on that gate: it makes plans to be run, and no command runs any.
 """
 
 from __future__ import annotations

@@ -92,7 +92,10 @@ def _folded(value: Any, columns: Collection[str]) -> Any:
 def mended(
     step: PlanStep, tool: RegisteredTool, *, columns: Collection[str] = (), data: Mapping[str, Any] | None = None
 ) -> tuple[PlanStep, tuple[ParameterChange, ...]]:
-    """The step with everything repaired that is safe to repair before it is run, and what that was."""
+    """The step with everything repaired that is safe to repair before it is run, and what that was.
+
+    For agents that run plans; no command does.
+    """
     spelled = {column.casefold(): column for column in columns}
     arguments = {
         name: _spelled(value, spelled) if name not in tool.inputs else value for name, value in step.arguments.items()
@@ -111,12 +114,6 @@ def _spelled(value: Any, columns: Mapping[str, str]) -> Any:
     if isinstance(value, list | tuple):
         return [_spelled(one, columns) for one in value]
     return value
-
-
-def repair_rate(changes: Mapping[str, Collection[ParameterChange]]) -> float:
-    """Plans with a safe repair of all plans run, 0.0 when there are none; plans by any name."""
-    repaired = sum(any(change.accepted for change in one) for one in changes.values())
-    return repaired / len(changes) if changes else 0.0
 
 
 def paired(

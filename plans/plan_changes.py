@@ -2,6 +2,8 @@
 
 The rules are hard: every step cites a requirement that was asked for, steps that cite none are removed, tools are those
 that were offered, and parameters those that the tool has. What breaks them is told in lines that a model can act on.
+
+Reached from Python only, through `gpa.judges.adaptation`.
 """
 
 from __future__ import annotations

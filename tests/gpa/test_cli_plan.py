@@ -13,10 +13,10 @@ from typing import Any
 import click
 import pytest
 
-from gpa.agreement import cohen_kappa, confusion, fleiss_kappa
+from gpa.agreement import cohen_kappa, concurrences, confusion, fleiss_kappa
 from gpa.cli.plan import COMMANDS
 from gpa.cli.plan import command as group
-from gpa.plan_ratings import human_place
+from gpa.plan_ratings import among_people, human_place, human_places
 from gpa.plans.one_shot import RATINGS
 from gpa.plans.plan_files import PlanRow
 from tests.gpa import command_line
@@ -188,6 +188,31 @@ def test_two_peoples_plans_are_compared_both_ways(rows: Path) -> None:
 def test_peoples_ratings_are_names_or_numbers(said: object, place: int | None) -> None:
     assert human_place(PlanRow("r", None, fields={"rating": said})) == place
     assert place is None or 0 <= place < len(RATINGS)
+
+
+def test_of_several_peoples_ratings_the_middle_one_counts_the_lower_of_two() -> None:
+    def rated(*said: object) -> PlanRow:
+        return PlanRow("r", None, fields={"rating": list(said)})
+
+    assert human_places(rated("Good", 7, "very bad", "fine")) == (2, 0, 5)
+    assert human_place(rated("Good", 7, "very bad")) == 2
+    assert human_place(rated("Good", 7)) == 2
+    assert human_place(rated()) is None
+
+
+def test_more_than_two_people_are_compared_with_each_other_by_fleiss_kappa(tmp_path: Path) -> None:
+    said = (["Good", "Good", "Bad"], ["Good", "Good", "Good"], ["Bad", "Bad", "Bad"], ["Bad", "Bad", "Good"])
+    path = lines(tmp_path, *({"plan": GOOD, "reference": GOOD, "rating": list(one)} for one in said))
+    found = gpa("compare", path, "--palette", PALETTE, "--json").json["tables"]["among_people"]
+    same, kappa = (row["value"] for row in found["rows"])
+    assert (same["count"], same["total"]) == (2, 4)
+    assert kappa["value"] == pytest.approx((2 / 3 - 0.5) / 0.5)  # by hand: shares of agreeing pairs 1/3, 1, 1, 1/3
+
+
+def test_two_people_are_compared_with_each_other_by_cohens_kappa() -> None:
+    [table] = among_people([(0, 0), (0, 1), (1, 1), (1, 1)])
+    assert [row[0] for row in table.rows] == ["same rating", "kappa", "kappa, linear", "kappa, quadratic"]
+    assert among_people([(0,), ()]) == []
 
 
 # by wire and by files
@@ -383,6 +408,7 @@ def test_fleiss_kappa_is_that_of_his_paper() -> None:
         [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
         [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
     ]  # fmt: skip
-    assert fleiss_kappa(table) == pytest.approx(0.210, abs=1e-3)
-    assert fleiss_kappa([[3, 0], [3, 0]]) is None
-    assert fleiss_kappa([]) is None
+    units = [concurrences([value for value, n in enumerate(counts) for _ in range(n)], 5) for counts in table]
+    assert fleiss_kappa([sum(column) for column in zip(*units, strict=True)]) == pytest.approx(0.210, abs=1e-3)
+    assert fleiss_kappa(concurrences([1, 1, 1], 2)) is None
+    assert fleiss_kappa(concurrences([1], 2)) is None

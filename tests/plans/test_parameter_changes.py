@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpa.plans.grain import auto_grain
-from gpa.plans.parameter_changes import changes_of, mended, paired, parameter_changes, repair_rate
+from gpa.plans.parameter_changes import changes_of, mended, paired, parameter_changes
 from gpa.plans.plan import Plan, PlanStep
 from tests.plans.revenue import REGISTRY
 
@@ -73,14 +73,6 @@ def test_planned_and_made_calls_pair_by_tool_in_order() -> None:
     planned = Plan((PlanStep("1", "a"), PlanStep("2", "b"), PlanStep("3", "a")))
     done = Plan((PlanStep("0", "a"), PlanStep("1", "a")))
     assert [(one.id, other.id) for one, other in paired(planned, done)] == [("1", "0"), ("3", "1")]
-
-
-def test_the_repair_rate_counts_plans_with_a_safe_repair() -> None:
-    step = PlanStep("1", "aggregate", arguments={"group_by": ["Region"]})
-    safe = parameter_changes(step, {"group_by": ["region"]})
-    other = parameter_changes(step, {"group_by": ["country"]})
-    assert repair_rate({"p": safe, "q": other, "r": ()}) == 1 / 3
-    assert repair_rate({}) == 0.0
 
 
 def test_of_several_calls_the_one_that_changes_least_was_made_for_a_step() -> None:
