@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from gpa.cli.follow import run as follow
 from gpa.cli.gate import gate_of, gate_options, refuse_without_baseline, say_reasons
 from gpa.cli.judging import judging_of, judging_options, refuse_with_model, refuse_without_model
 from gpa.cli.options import Grouped, grouped, option
-from gpa.cli.output import console, open_output, safe_json, visible
+from gpa.cli.output import console, open_output, refuse_unwritable, safe_json, visible
 from gpa.cli.progress import reporting
 from gpa.cli.reading import Problems, codes_in, names_in, paths_and_limit
 from gpa.errors import InputError, UsageError
@@ -179,12 +179,18 @@ class _Run:
         from gpa.evaluation import evaluate
         from gpa.judges.result_lines import result_line
 
-        with open_output(self._jsonl) if self._jsonl else nullcontext() as lines, reporting() as show:
+        if self._jsonl:
+            refuse_unwritable(self._jsonl)
+        with ExitStack() as opened, reporting() as show:
+            lines: IO[str] | None = None
 
             def arrived(progress: Progress) -> None:
+                nonlocal lines
                 self.judged = progress.done
                 self.warnings += progress.warnings
-                if lines:
+                if self._jsonl:
+                    # Not before: a mistake in the options must not cost the results of the last run.
+                    lines = lines or opened.enter_context(open_output(self._jsonl))
                     lines.writelines(safe_json(result_line(result).decode()) for result in progress.results)
                     lines.flush()
                 show.trace(progress)

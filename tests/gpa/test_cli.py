@@ -310,6 +310,16 @@ def test_several_jobs_give_the_same_results_as_one(good: Path, faulty: Path) -> 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J [bold]x[/bold] \u202egpj.exe \x9b31m"
 
 
+@pytest.mark.parametrize("mistake", [["--dimensions", "ZZ"], ["--checks", "no-such-check"]])
+def test_a_mistake_in_the_options_leaves_the_lines_of_the_last_run(
+    good: Path, tmp_path: Path, mistake: list[str]
+) -> None:
+    written = tmp_path / "results.jsonl"
+    written.write_text("kept\n")
+    assert run("evaluate", good, "--jsonl", written, *mistake).exit_code == 2
+    assert written.read_text() == "kept\n"
+
+
 @pytest.mark.parametrize("args", [["transcript"], ["transcript", "--json"], ["evaluate"], ["evaluate", "--jsonl", "-"]])
 def test_text_of_a_trace_never_acts_on_the_terminal(args: list[str], tmp_path: Path) -> None:
     path = tmp_path / "hostile.json"
