@@ -105,15 +105,15 @@ def with_logs(trace_id: str, spans: Iterable[Span], logs: Iterable[LogRecord]) -
     spans = list(spans)
     ids = {span.span_id for span in spans}
     events: dict[str, list[Event]] = {}
-    seen: dict[tuple[str, str, int], list[Event]] = {}
+    seen: dict[tuple[str, str, int, int], list[Event]] = {}
     missing = repeated = 0
     for log in logs:
         event = log.event
-        alike = seen.setdefault((log.span_id, event.name, event.time_ns), [])
+        alike = seen.setdefault((log.span_id, event.name, event.time_ns, log.repeat), [])
         if log.span_id not in ids:
             missing += 1
         elif event.time_ns and event in alike:
-            repeated += 1  # the same export in two files
+            repeated += 1  # the same export sent twice, or in two files
         else:
             alike.append(event)
             events.setdefault(log.span_id, []).append(event)

@@ -126,9 +126,14 @@ class Losses:
         """The loss at the end has another cause, which is reported."""
         self._last = None
 
-    def end(self, *, cut_off_is_normal: bool) -> None:
-        """Nothing follows."""
-        if self._last and cut_off_is_normal and self._last[1].startswith(CUT_OFF):
+    def end(self, first: int | None, *, of_lines: bool = False) -> None:
+        """Nothing follows; `first` is where the first document was read, `of_lines` when more of them were to come.
+
+        A file that holds more than the document that was cut off is still being written; one that holds nothing else
+        was damaged on its way, also when some of it could be read.
+        """
+        growing = self._last and first is not None and (of_lines or first < self._last[0])
+        if self._last and growing and self._last[1].startswith(CUT_OFF):
             self._notes.add(f"{self._unit}{self._last[0]}", self._last[1])
             self._last = None
         self.more_follows()

@@ -75,6 +75,8 @@ class LogRecord(Struct, frozen=True):
     trace_id: str
     span_id: str
     event: Event
+    repeat: int = 0
+    """How many equal ones stand before it in the same request: a request that is sent again has them again."""
 
 
 class Trace:
@@ -109,6 +111,8 @@ class Trace:
                 repairs["without a start time"] += 1
             if not span.end_ns:
                 repairs["without an end time"] += 1
+            elif span.end_ns < span.start_ns:
+                repairs["with an end before the start"] += 1
             if span.dropped:
                 repairs["attributes, events or links dropped by the producer"] += span.dropped
             if span.parent_id and span.span_id in tops:

@@ -2,12 +2,15 @@
 
 What a trip through pandas does to spans: message lists come un-flattened, whole numbers as floats with NaN or null
 where a column has no value, times as milliseconds or without zone, and users stringify columns before saving, so any
-cell may hold JSON text.
+cell may hold JSON text. `astype(str)` writes what is missing as a word and lists as Python shows them.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +40,14 @@ _LISTS = frozenset(
     | {"embeddings", "prompts", "choices", "tags", "annotations", "evaluations"}
 )
 """Last parts of attributes that OpenInference defines as lists: their text is JSON someone made of the list."""
+_COUNT = ".token_count."
+_ROW_FIELDS = frozenset({"parent_id", "start_time", "end_time", "events", "links"})
+_MISSING = frozenset({"None", "nan", "NaN", "NaT", "<NA>"})
+"""What `astype(str)` makes of a missing value. Where people and models write, it may also be what they wrote."""
+_PYTHON = ("[{'", "['", "{'")
+"""How a list or dict begins as Python shows it, never as JSON."""
+_LONGEST_REPR = 1 << 20
+"""Characters; Python's parser takes some hundred bytes for each token of the text."""
 
 
 def _matches(value: Any) -> bool:
@@ -61,6 +72,8 @@ def row_span(row: dict[str, Any], note: Note) -> Span | None:
     if trace_id is None:
         note(f"skipped row {shown(row.get('name'))}: context.trace_id is missing or not hex")
         return None
+    if _is_stringified(row):
+        row = {column: cell for column, cell in row.items() if cell not in _MISSING}
     span_id = hex_id(row.get("context.span_id"), SPAN_DIGITS) or hex_id(row.get(_INDEX), SPAN_DIGITS)
     if span_id is None:  # pandas drops the index, which is the span id, in `to_json(orient="records")`
         note("a row has no context.span_id (the dataframe was saved without its index): its children cannot be found")
@@ -74,14 +87,29 @@ def row_span(row: dict[str, Any], note: Note) -> Span | None:
         end_ns=epoch_ns(row.get("end_time")),
         status=status_of(row.get("status_code")),
         status_message=text_of(_present(row.get("status_message"))),
-        attributes=with_kind(flatten(_attributes(row)), row.get("span_kind")),
-        events=events_of(_present(row.get("events"))),
-        links=links_of(_present(row.get("links"))),
+        attributes=with_kind(flatten(_attributes(row, note)), row.get("span_kind")),
+        events=events_of(_structure("events", row.get("events"), note)),
+        links=links_of(_structure("links", row.get("links"), note)),
         resource=dict_of(_present(row.get("resource"))),
     )
 
 
-def _attributes(row: dict[str, Any]) -> Attributes:
+def _is_stringified(row: dict[str, Any]) -> bool:
+    """Whether the row went through `astype(str)`: all is text, also what nothing else makes such text of."""
+    return all(isinstance(cell, str) for cell in row.values()) and any(
+        _COUNT in column or (_is_typed(column) and (cell in _MISSING or cell.startswith(_PYTHON)))
+        for column, cell in row.items()
+    )
+
+
+def _is_typed(column: str) -> bool:
+    """Whether the column holds ids, times, numbers or lists, never anybody's words."""
+    if column.startswith(_PREFIX):
+        return _COUNT in column or column.rpartition(".")[2] in _LISTS
+    return column in _ROW_FIELDS
+
+
+def _attributes(row: dict[str, Any], note: Note) -> Attributes:
     found: Attributes = {}
     whole = load_json(row.get("attributes"))  # a column for all of them, in frames other than Phoenix's own
     if isinstance(whole, dict):
@@ -90,15 +118,51 @@ def _attributes(row: dict[str, Any]) -> Attributes:
         if not column.startswith(_PREFIX):
             continue
         value = _present(cell)
-        if value is None:
-            continue
         key = column[len(_PREFIX) :]
         if isinstance(value, str) and ("." not in key or key.rpartition(".")[2] in _LISTS):
-            value = load_json(value)
-        elif isinstance(value, float) and value.is_integer() and ".token_count." in key:
-            value = int(value)
-        found[key] = value
+            value = _structure(key, value, note)
+        elif _COUNT in key:
+            value = _count(value)
+        if value is not None:
+            found[key] = value
     return found
+
+
+def _structure(column: str, cell: Any, note: Note) -> Any:
+    """What a cell of lists or objects holds, also as the text of JSON or of Python; None when it is missing."""
+    value = load_json(_present(cell))
+    if not isinstance(value, str):
+        return value
+    if value in _MISSING and column.rpartition(".")[2] in _LISTS | _ROW_FIELDS:
+        return None
+    if value.startswith(_PYTHON):
+        read = _python(value)
+        if read is None:
+            note(f"column {column} holds a Python object as text that cannot be read back: it stays text")
+        return value if read is None else read
+    return value
+
+
+def _python(text: str) -> Any:
+    """The list or dict of plain values that Python shows so, or None."""
+    if len(text) > _LONGEST_REPR:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "invalid escape sequence": the text is somebody's data
+            return json.loads(json.dumps(ast.literal_eval(text)))  # JSON's types only: tuples as lists, keys as text
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _count(value: Any) -> Any:
+    """A number of tokens, which pandas made a float or somebody a text, as whole as it was."""
+    if isinstance(value, str):
+        try:
+            value = _present(float(value))  # "nan" too
+        except ValueError:
+            return None if value in _MISSING else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _present(cell: Any) -> Any:

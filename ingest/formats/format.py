@@ -20,3 +20,5 @@ class Format(NamedTuple):
     matches: Callable[[Any], bool]
     read: Callable[[Any, Note], Iterator[Span | LogRecord]]
     """Raises `FormatError` when the whole value is unusable; one bad span is skipped with a note."""
+    more: Callable[[Any], str] | None = None
+    """For what APIs give in pages: how the value says that another one follows, empty when it is the last."""

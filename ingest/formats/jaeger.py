@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gpa.errors import FormatError
 from gpa.ingest.formats.format import Format, Note
-from gpa.ingest.formats.parts import dropped_by, scope_of_tags
+from gpa.ingest.formats.parts import dropped_by, error_text, scope_of_tags
 from gpa.ingest.formats.values import (
     SPAN_DIGITS,
     TRACE_DIGITS,
@@ -64,6 +65,10 @@ def _is_span(value: Any) -> bool:
 
 def _read(value: Any, note: Note) -> Iterator[Span]:
     if isinstance(value, dict):
+        if error := error_text(value.get("errors")):
+            if not value.get("data"):
+                raise FormatError(f"expected traces, found the error of a store: {shown(error)}")
+            note(f"the store says: {shown(error)}")
         value = value["data"] if isinstance(value.get("data"), list) else [value]
     for item in value:
         if not isinstance(item, dict):

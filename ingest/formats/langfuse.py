@@ -94,6 +94,16 @@ def _is_observation(value: Any) -> bool:
     )
 
 
+def _more(value: Any) -> str:
+    meta = value.get("meta") if isinstance(value, dict) else None
+    if not isinstance(meta, dict):
+        return ""
+    if meta.get("cursor"):  # version 2 of the API
+        return "meta.cursor is set"
+    page, pages = meta.get("page"), meta.get("totalPages")
+    return f"{page} of {pages}" if isinstance(page, int) and isinstance(pages, int) and page < pages else ""
+
+
 def _read(value: Any, note: Note) -> Iterator[Span]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
@@ -215,4 +225,5 @@ FORMAT = Format(
     about="Langfuse trace exports, API answers and observation rows",
     matches=_matches,
     read=_read,
+    more=_more,
 )

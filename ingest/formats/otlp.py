@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gpa.errors import FormatError
 from gpa.ingest.formats.format import Format, Note
 from gpa.ingest.formats.otlp_json import event_name
+from gpa.ingest.formats.parts import with_repeats
+from gpa.ingest.formats.protobuf_text import with_valid_text
 from gpa.ingest.formats.values import kind_of, status_of
 from gpa.ingest.spans import Attributes, Event, Link, LogRecord, Scope, Span
 
@@ -60,29 +62,44 @@ def _read(data: bytes, note: Note) -> Iterator[Span | LogRecord]:
     if traces and not any(True for _ in _each_span(traces)):
         return iter(())
     if 0 < end < len(data):
-        note(f"the message is cut off: {end} of {len(data)} bytes are whole")
-        return _read(data[:end], note)
-    raise FormatError(f"expected an OTLP protobuf message of traces or logs, found {len(data)} other bytes")
+        return _cut_off(data, end, note)
+    valid_traces = None if traces else _with_valid_text(TracesData, data, note)
+    if valid_traces and any(span.trace_id for span in _each_span(valid_traces)):
+        return _spans(valid_traces, note)
+    valid_logs = None if logs else _with_valid_text(LogsData, data, note)
+    if valid_logs and any(_is_log(record) for record in _each_log(valid_logs)):
+        return _logs(valid_logs, note)
+    raise _not_otlp("of traces or logs", data, parsed=traces is not None)
+
+
+def _cut_off(data: bytes, end: int, note: Note) -> Iterator[Span | LogRecord]:
+    yield from _read(data[:end], note)
+    raise FormatError(f"the message is cut off: {end} of {len(data)} bytes are whole")
+
+
+def _not_otlp(what: str, data: bytes, *, parsed: bool) -> FormatError:
+    found = "other bytes" if parsed else "bytes that cannot be parsed (damaged, or nested more than 100 levels deep)"
+    return FormatError(f"expected an OTLP protobuf message {what}, found {len(data)} {found}")
 
 
 def spans_of(data: bytes, note: Note) -> Iterator[Span]:
     """The spans of a message that is known to be of traces."""
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-    return _spans(_known(TracesData, data), note)
+    return _spans(_known(TracesData, data, note), note)
 
 
 def logs_of(data: bytes, note: Note) -> Iterator[LogRecord]:
     """The log records that name a span, of a message that is known to be of logs."""
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
-    return _logs(_known(LogsData, data), note)
+    return _logs(_known(LogsData, data, note), note)
 
 
-def _known(message: type[_Message], data: bytes) -> _Message:
-    parsed = _parsed(message, data)
+def _known(message: type[_Message], data: bytes, note: Note) -> _Message:
+    parsed = _parsed(message, data) or _with_valid_text(message, data, note)
     if parsed is None:
-        raise FormatError(f"expected an OTLP protobuf message ({message.__name__}), found {len(data)} other bytes")
+        raise _not_otlp(f"({message.__name__})", data, parsed=False)
     return parsed
 
 
@@ -93,6 +110,15 @@ def _parsed(message: type[_Message], data: bytes) -> _Message | None:
         return message.FromString(data)
     except DecodeError:
         return None
+
+
+def _with_valid_text(message: type[_Message], data: bytes, note: Note) -> _Message | None:
+    """What was refused by the parser, if only for text that is no UTF-8."""
+    valid = with_valid_text(message, data)
+    parsed = None if valid is None else _parsed(message, valid)
+    if parsed:
+        note("invalid UTF-8 in protobuf was replaced by U+FFFD")
+    return parsed
 
 
 def _is_log(record: logs_pb2.LogRecord) -> bool:
@@ -170,6 +196,10 @@ def _spans(traces: trace_pb2.TracesData, note: Note) -> Iterator[Span]:
 
 
 def _logs(logs: logs_pb2.LogsData, note: Note) -> Iterator[LogRecord]:
+    return with_repeats(_log_records(logs, note))
+
+
+def _log_records(logs: logs_pb2.LogsData, note: Note) -> Iterator[LogRecord]:
     for record in _each_log(logs):
         if not (any(record.trace_id) and any(record.span_id)):
             note("skipped a log record that names no span (traceId and spanId)")

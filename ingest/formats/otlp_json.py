@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from gpa.ingest.formats.format import Format, Note
-from gpa.ingest.formats.parts import RECORDED_SPAN_ID, RECORDED_TRACE_ID, scope_of
+from gpa.ingest.formats.parts import RECORDED_SPAN_ID, RECORDED_TRACE_ID, scope_of, with_repeats
 from gpa.ingest.formats.values import (
     SPAN_DIGITS,
     TRACE_DIGITS,
@@ -21,6 +21,7 @@ from gpa.ingest.formats.values import (
     attributes_of,
     first,
     hex_id,
+    is_status,
     kind_of,
     status_of,
     text_of,
@@ -75,7 +76,7 @@ def _read(value: Any, note: Note) -> Iterator[Span | LogRecord]:
                 yield from _all_spans(held[key], key, note)
         for key in _LOGS:
             if key in held:
-                yield from _all_logs(held[key], key, note)
+                yield from with_repeats(_all_logs(held[key], key, note))
         if not _SCOPES.isdisjoint(held):  # one ResourceSpans by itself
             yield from _all_spans([held], "resourceSpans", note)
 
@@ -125,7 +126,7 @@ def _spans(records: list[dict[str, Any]], resource: Attributes, scope: Scope, no
         else:
             parent_id = parents[parent] = any_id(parent, SPAN_DIGITS)
         status = record.get("status")
-        code, message = _status(status) if status else _NO_STATUS
+        code, message = _status(status, note) if status else _NO_STATUS
         events = record.get("events")
         links = record.get("links")
         yield Span(
@@ -186,10 +187,12 @@ def _scope(scoped: dict[str, Any]) -> Scope:
     return scope_of(first(scoped, "scope", "instrumentationLibrary", "instrumentation_library"))
 
 
-def _status(status: object) -> tuple[Status, str]:
-    if not isinstance(status, dict):
-        return status_of(status), ""
-    return status_of(status.get("code")), text_of(status.get("message"))
+def _status(status: object, note: Note) -> tuple[Status, str]:
+    code, message = (status.get("code"), status.get("message")) if isinstance(status, dict) else (status, None)
+    found = status_of(code)
+    if found == "unset" and not is_status(code):
+        note(f"a status is none of OTLP's and counts as unset: {text_of(code)[:40]!r}")
+    return found, text_of(message)
 
 
 def _events(value: object, note: Note) -> tuple[Event, ...]:
@@ -265,8 +268,11 @@ def _attributes(pairs: Any, note: Note) -> Attributes:
 def _odd_attributes(pairs: object, note: Note) -> Attributes:
     """Attributes whose list is not as specified: an object of plain values, JSON text, missing values."""
     if not isinstance(pairs, list):
-        return attributes_of(pairs)
-    attributes: Attributes = {}
+        attributes = attributes_of(pairs)
+        if not attributes and pairs != "{}":
+            note(f"skipped attributes: expected a list of keys and values, found {type(pairs).__name__}")
+        return attributes
+    attributes = {}
     for pair in pairs:
         if isinstance(pair, dict) and "key" in pair:
             attributes[text_of(pair["key"])] = any_value(pair.get("value"))

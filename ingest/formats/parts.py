@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from msgspec import structs
 
 from gpa.ingest.formats.values import (
     SPAN_DIGITS,
@@ -18,7 +20,7 @@ from gpa.ingest.formats.values import (
     text_of,
     time_ns,
 )
-from gpa.ingest.spans import Attributes, Event, Link, Scope
+from gpa.ingest.spans import Attributes, Event, Link, LogRecord, Scope
 
 RECORDED_TRACE_ID = "gpa.recorded.trace_id"
 RECORDED_SPAN_ID = "gpa.recorded.span_id"
@@ -56,6 +58,19 @@ def event_of(item: dict[str, Any]) -> Event:
         attributes=attributes_of(first(item, "attributes", "Attributes", "event_attributes")),
         body=item.get("body"),
     )
+
+
+def with_repeats(logs: Iterable[LogRecord]) -> Iterator[LogRecord]:
+    """The log records of one request, each that is said again told from the first: only whole requests are retried."""
+    seen: dict[tuple[str, str, int], list[Event]] = {}
+    for log in logs:
+        if not log.event.time_ns:  # nobody takes it for one sent again
+            yield log
+            continue
+        alike = seen.setdefault((log.span_id, log.event.name, log.event.time_ns), [])
+        repeat = alike.count(log.event) if alike else 0
+        alike.append(log.event)
+        yield structs.replace(log, repeat=repeat) if repeat else log
 
 
 def links_of(value: object) -> tuple[Link, ...]:
@@ -103,6 +118,15 @@ def dropped_by(record: Mapping[str, Any], *patterns: str) -> int:
             if isinstance(count, int):
                 total += max(0, count)
     return total
+
+
+def error_text(value: object) -> str:
+    """What an API says under `error` or `errors`: a text, an object with a message, or a list of those."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, dict):
+        value = first(value, "msg", "message", "detail", "title", "error") or value
+    return text_of(value) if value else ""
 
 
 def resource_of(value: object) -> dict[str, Any]:

@@ -56,10 +56,12 @@ def _is_otlp(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() >= {"trace_id", "span_id", "start_time_unix_nano"}
 
 
+def _more(value: Any) -> str:
+    return "next_cursor is set" if isinstance(value, dict) and value.get("next_cursor") else ""
+
+
 def _read(value: Any, note: Note) -> Iterator[Span]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
-        if value.get("next_cursor"):
-            note("this is one page of several (next_cursor is set): spans of the other pages are missing")
         value = value["data"]
     for item in value if isinstance(value, list) else [value]:
         if _is_plain(item):
@@ -133,4 +135,5 @@ FORMAT = Format(
     about="Arize Phoenix: REST pages and client spans, plain or otlpv1",
     matches=_matches,
     read=_read,
+    more=_more,
 )

@@ -26,6 +26,8 @@ _HEX = re.compile(r"[0-9a-f]+").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _DECIMAL = re.compile(r"[+-]?\d{1,24}").fullmatch
 _NUMBER = re.compile(r"[+-]?\d{1,24}(?:\.\d*)?(?:[eE][+-]?\d{1,3})?").fullmatch
+_NO_ID = re.compile(r"[0x\- =]*|A{11}=|A{22}==").fullmatch
+"""Zeros in any spelling, base64 too."""
 _FRACTION = re.compile(r"[.,]\d{6}(\d{1,3})")
 _URL_SAFE = str.maketrans("-_", "+/")
 _BASE64_LENGTHS = {12: 8, 24: 16}  # characters -> bytes of an id, padding included
@@ -85,7 +87,7 @@ def derived_id(digits: int, *parts: object) -> str:
 def any_id(value: object, digits: int) -> str | None:
     """`hex_id`, or an id derived from a text that is not hex (`trace_abc...`); None when there is no id at all."""
     found = hex_id(value, digits)
-    if found is None and isinstance(value, str) and value.strip("0x- ="):
+    if found is None and isinstance(value, str) and not _NO_ID(value.strip()):
         return derived_id(digits, value)
     return found
 
@@ -139,7 +141,12 @@ def micro_ns(value: object) -> int:
 
 def status_of(value: object) -> Status:
     """The status of a code (0, 1, 2) or word in any spelling (`OK`, `STATUS_CODE_ERROR`, `StatusCode.UNSET`)."""
-    return cast("Status", _STATUS.get(value, "unset")) if isinstance(value, str | int) else "unset"
+    return cast("Status", _STATUS.get(value, "unset")) if isinstance(value, str | int | float) else "unset"
+
+
+def is_status(value: object) -> bool:
+    """Whether the value, unless there is none, is a status in any spelling."""
+    return value is None or value == "" or (isinstance(value, str | int | float) and value in _STATUS)
 
 
 def kind_of(value: object) -> str:
@@ -147,7 +154,7 @@ def kind_of(value: object) -> str:
 
     A word that is no kind of OpenTelemetry's stays, in lower case.
     """
-    found = _KINDS.get(value) if isinstance(value, str | int) else ""
+    found = _KINDS.get(value) if isinstance(value, str | int | float) else ""
     return value.lower() if found is None and isinstance(value, str) else found or ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpa.ingest.formats.capture import request_body, request_path
 from gpa.ingest.formats.format import Format, Note
-from gpa.ingest.formats.parts import dropped_by, scope_of_tags
+from gpa.ingest.formats.parts import RECORDED_SPAN_ID, dropped_by, scope_of_tags
 from gpa.ingest.formats.values import (
     SPAN_DIGITS,
     TRACE_DIGITS,
@@ -28,6 +28,8 @@ from gpa.ingest.formats.values import (
 )
 from gpa.ingest.spans import Attributes, Event, Span, Status
 
+_Ids = tuple[str | None, str | None]
+"""Trace id and span id."""
 _MARKS = frozenset(
     {"localEndpoint", "remoteEndpoint", "annotations", "tags", "timestamp", "duration", "name", "kind", "parentId"}
 )
@@ -59,34 +61,55 @@ def _read(value: Any, note: Note) -> Iterator[Span]:
                 records.append(record)
             else:
                 note(f"skipped an entry of type {type(record).__name__} among the spans (expected an object)")
-    clients = {_ids(record) for record in records if record.get("kind") == "CLIENT"}
-    servers = {_ids(record) for record in records if record.get("kind") == "SERVER"}
-    endpoints: dict[tuple[str | None, str | None], str] = {}
+    senders = {_ids(record) for record in records if not _receives(record)}
+    receivers = _receivers(records, senders)
     for record in records:
         trace_id, span_id = ids = _ids(record)
         if trace_id is None or span_id is None:
             note(f"skipped span {shown(record.get('name'))}: id or traceId is not hex")
             continue
         parent_id = hex_id(record.get("parentId"), SPAN_DIGITS)
-        if record.get("kind") == "SERVER":
-            # B3 lets the ends of a call share one id, with several receivers of one message. The first server keeps
-            # it, for its children name it as their parent; the others, and the client, get ids of their own.
-            endpoint = text_of(record.get("localEndpoint"))
-            if endpoints.setdefault(ids, endpoint) != endpoint:
-                span_id = derived_id(SPAN_DIGITS, trace_id, span_id, endpoint)
-            if ids in clients:
-                parent_id = _client_id(*ids)
-        elif record.get("kind") == "CLIENT" and ids in servers:
-            span_id = _client_id(*ids)
-        yield _span(record, trace_id, span_id, parent_id)
+        endpoint = _endpoint(record)
+        if _receives(record) and ids in senders:
+            parent_id = span_id
+        elif parent_id:
+            parent_id = receivers.get((trace_id, parent_id), {}).get(endpoint, parent_id)
+        own_id = receivers.get(ids, {}).get(endpoint, span_id) if _receives(record) else span_id
+        span = _span(record, trace_id, own_id, parent_id)
+        if own_id != span_id:
+            note("sides of a call share a span id: receivers get derived ones, the recorded is in gpa.recorded.span_id")
+            span.attributes[RECORDED_SPAN_ID] = record.get("id")
+        yield span
 
 
-def _ids(record: dict[str, Any]) -> tuple[str | None, str | None]:
+def _receivers(records: list[dict[str, Any]], senders: set[_Ids]) -> dict[_Ids, dict[str, str]]:
+    """The ids, by endpoint, of those who received a call under a span id that is somebody else's.
+
+    B3 lets the ends of a call share one id, with several receivers of one message. The sender keeps it, or the first
+    receiver where the sender is elsewhere; at each other endpoint it stands for another span, also as a parent.
+    """
+    first: dict[_Ids, str] = {}
+    found: dict[_Ids, dict[str, str]] = {}
+    for record in records:
+        trace_id, span_id = ids = _ids(record)
+        if not _receives(record) or trace_id is None or span_id is None:
+            continue
+        endpoint = _endpoint(record)
+        if ids in senders or first.setdefault(ids, endpoint) != endpoint:
+            found.setdefault(ids, {})[endpoint] = derived_id(SPAN_DIGITS, trace_id, span_id, endpoint)
+    return found
+
+
+def _receives(record: dict[str, Any]) -> bool:
+    return record.get("shared") is True or record.get("kind") == "SERVER"
+
+
+def _endpoint(record: dict[str, Any]) -> str:
+    return text_of(record.get("localEndpoint"))
+
+
+def _ids(record: dict[str, Any]) -> _Ids:
     return hex_id(record.get("traceId"), TRACE_DIGITS), hex_id(record.get("id"), SPAN_DIGITS)
-
-
-def _client_id(trace_id: str | None, span_id: str | None) -> str:
-    return derived_id(SPAN_DIGITS, trace_id, span_id, "client")
 
 
 def _span(record: dict[str, Any], trace_id: str, span_id: str, parent_id: str | None) -> Span:

@@ -75,6 +75,14 @@ def test_log_records_come_between_the_events_the_span_has() -> None:
     assert [event.name for event in trace.spans[0].events] == ["e1", "e2", "e3"]
 
 
+def test_a_log_record_said_twice_in_one_request_is_kept_twice_however_often_that_is_sent(tmp_path: Path) -> None:
+    said = logs_line((T1, 1, 5, "again"), (T1, 1, 5, "again"))
+    (tmp_path / "x.jsonl").write_text(spans_line((T1, 1)) + said * 2)
+    (trace,) = read_traces(tmp_path)
+    assert [event.name for event in trace.spans[0].events] == ["again", "again"]
+    assert "2 duplicate log records dropped" in trace.warnings
+
+
 def test_the_same_log_record_from_two_files_counts_once_and_repeats_without_a_time_are_kept() -> None:
     timed, timeless = Event("timed", 5, {}, {"k": 1}), Event("timeless")
     logs = [LogRecord(T1, "a", event) for event in (timed, timed, timeless, timeless)]

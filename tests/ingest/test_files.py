@@ -238,7 +238,13 @@ CUT: dict[str, tuple[bytes, list[str], str, bool]] = {
     "only frame": (framed(message(1))[:-3], [], ": byte 0: the document is cut off", True),
     "gzip": (gzip.compress(line(1) * 2000)[:-40], ["1"], ": gzip data ends early", True),
     "zstd": (zstd.compress(line(1)) + zstd.compress(line(2))[:-2], ["1"], ": zstd data ends early", True),
-    "protobuf": (message(1) + message(2)[:-3], ["1"], ": the message is cut off: 46 of 89 bytes are whole", False),
+    "protobuf": (message(1) + message(2)[:-3], ["1"], ": the message is cut off: 46 of 89 bytes are whole", True),
+    "the only line, with whole spans": (
+        line(1, 2, 3)[:-9],
+        ["1", "2"],
+        ":1: the document is cut off in a text, what is whole in it was read",
+        True,
+    ),
 }
 
 
@@ -252,6 +258,70 @@ def test_what_is_whole_before_a_cut_is_kept(
     assert sorted(set(found)) == names
     assert f"{path}{message}" in map(str, problems)
     assert any(problem.fatal for problem in problems) == fatal
+
+
+@pytest.mark.parametrize(("name", "fatal"), [("x.jsonl", False), ("x.NDJSON", False), ("x.json", True)])
+def test_the_first_line_cut_off_is_normal_where_the_name_promises_lines(tmp_path: Path, name: str, fatal: bool) -> None:
+    (tmp_path / name).write_bytes(line(1, 2)[:-9])
+    found, problems = read(tmp_path)
+    assert (found, [problem.fatal for problem in problems]) == (["1"], [fatal])
+
+
+EMPTY: dict[str, tuple[str, bytes, bool]] = {
+    "an exporter that crashed": ("traces.json", b"", True),
+    "blank": ("traces.jsonl", b" \n", True),
+    "compressed": ("Traces.NDJSON.gz", gzip.compress(b""), True),
+    "zeros after a crash of the disk": ("traces.pb", bytes(9000), True),
+    "somebody else's": ("__init__.py", b"", False),
+    "without an ending": ("x", b"", False),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "fatal"), EMPTY.values(), ids=EMPTY)
+def test_an_empty_file_in_a_folder_is_damaged_when_it_is_named_like_traces(
+    tmp_path: Path, name: str, data: bytes, fatal: bool
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(line(1))
+    (tmp_path / name).write_bytes(data)
+    found, (problem,) = read(tmp_path)
+    assert (found, problem.fatal) == (["1"], fatal)
+    assert problem.where == str(tmp_path / name if fatal else tmp_path)
+
+
+ANSWERS: dict[str, tuple[Any, str]] = {
+    "Jaeger": ({"data": None, "total": 0, "errors": [{"code": 404, "msg": "trace not found"}]}, "'trace not found'"),
+    "a text": ({"error": "no such trace", "status": 404}, "'no such trace'"),
+    "a flag": ({"error": True, "message": "no such trace"}, "'no such trace'"),
+    "an object": ({"error": {"message": "denied", "type": "x"}}, "'denied'"),
+}
+
+
+@pytest.mark.parametrize(("answer", "error"), ANSWERS.values(), ids=ANSWERS)
+def test_the_error_of_a_store_in_place_of_traces_is_fatal_in_a_folder_too(
+    tmp_path: Path, answer: Any, error: str
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(line(1))
+    (tmp_path / "b.json").write_text(json.dumps(answer))
+    message = f"expected traces, found the error of a store: {error}"
+    assert read(tmp_path) == (["1"], [Problem(str(tmp_path / "b.json"), message)])
+
+
+@pytest.mark.parametrize("other", [{"error": "x", "level": "info"}, {"errors": [], "data": None}, {"error": ""}])
+def test_other_json_that_has_an_error_is_somebody_elses(tmp_path: Path, other: Any) -> None:
+    (tmp_path / "a.jsonl").write_bytes(line(1))
+    (tmp_path / "b.json").write_text(json.dumps(other))
+    assert [problem.fatal for problem in read(tmp_path)[1]] == [False]
+
+
+def test_pages_one_after_the_other_are_whole_when_the_last_one_says_so(tmp_path: Path) -> None:
+    span = {"context": {"trace_id": TRACE, "span_id": span_id(1)}, "span_kind": "LLM", "name": "1"}
+    pages = [{"data": [span], "next_cursor": cursor} for cursor in ("U3Bh", None)]
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(map(json.dumps, pages)))
+    assert read(path) == (["1", "1"], [])
+    path.write_text("\n".join(map(json.dumps, reversed(pages))))
+    message = "one page of several (next_cursor is set): those after it are not in this file"
+    assert read(path)[1] == [Problem(f"{path}:2", message, fatal=False)]
 
 
 def test_a_message_that_repeats_is_one_problem_with_its_count(tmp_path: Path) -> None:
@@ -277,6 +347,11 @@ def test_a_file_of_a_known_format_without_spans_is_said_so(tmp_path: Path) -> No
     (tmp_path / "a.jsonl").write_bytes(line(1))
     (tmp_path / "b.jsonl").write_bytes(line())
     assert read(tmp_path) == (["1"], [Problem(f"{tmp_path}/b.jsonl", "holds no spans", fatal=False)])
+
+
+def test_files_without_spans_and_nothing_else_are_one_problem(tmp_path: Path) -> None:
+    (tmp_path / "b.jsonl").write_bytes(line())
+    assert read(tmp_path / "b.jsonl") == ([], [Problem(f"{tmp_path}/b.jsonl", "no spans found")])
 
 
 def test_a_limit_names_the_option_that_raises_it(tmp_path: Path) -> None:

@@ -50,6 +50,11 @@ WARNINGS: dict[str, tuple[bytes, int, str]] = {
     "an orphan": (otlp(record(1), record(2, 9)), 2, "1 span with a parent that is not in the trace"),
     "no start time": (otlp(record(1, startTimeUnixNano="")), 1, "1 span without a start time"),
     "no end time": (otlp(record(1, endTimeUnixNano=None)), 1, "1 span without an end time"),
+    "an end before the start": (
+        otlp(record(1, endTimeUnixNano="5"), record(2, endTimeUnixNano="5")),
+        2,
+        "2 spans with an end before the start",
+    ),
     "attributes dropped by the SDK": (
         otlp(record(1, droppedAttributesCount=5)),
         1,
@@ -91,6 +96,10 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "lists nested 100,000 deep": (lambda: b"[" * 100_000 + b"]" * 100_000, "the document is nested too deeply to read"),
     "nested 100,000 deep": (deep_values, "the document is nested too deeply to read"),
     "cut off before any span": (lambda: GOOD[:40], "the document is cut off"),
+    "an export of one request that was cut off": (
+        lambda: otlp(record(1), record(2))[:-30],
+        "the document is cut off in a text, what is whole in it was read",
+    ),
     "protobuf that is none": (lambda: b"\x0a\xff\xff\xff\xff\x0f" + bytes(99), "expected an OTLP protobuf message"),
 }
 

@@ -156,7 +156,7 @@ def test_a_chain_of_ten_thousand_spans_is_walked() -> None:
 
 
 def test_a_cycle_of_ten_thousand_spans_is_cut_once() -> None:
-    spans = [span(f"{n}", f"{(n + 1) % 10_000}", n + 1) for n in range(10_000)]
+    spans = [span(f"{n}", f"{(n + 1) % 10_000}", n + 1, n + 2) for n in range(10_000)]
     trace = Trace("t", spans)
     assert trace.warnings == ("1 span with a parent among its own descendants, made a root",)
     assert tree(trace)[-1] == ("1", 9999)

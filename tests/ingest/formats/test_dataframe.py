@@ -60,6 +60,47 @@ def test_attribute_cells(column: str, cell: Any, expected: dict[str, Any]) -> No
     assert one(**{f"attributes.{column}": cell}).attributes == expected
 
 
+TEXTS = {"parent_id": "None", "start_time": "2025-03-19 16:41:22+00:00", "end_time": "NaT", "events": "[]"}
+
+
+def test_a_row_saved_with_astype_str_is_the_row_it_was() -> None:
+    call = {"tool_call.function.arguments": '{"city": "Z"}', "index": (1, 2)}
+    messages = [{"message.role": "assistant", "message.content": 'it\'s "so"', "message.tool_calls": [call]}]
+    cells = {"llm.output_messages": str(messages), "llm.input_messages": "nan", "llm.token_count.prompt": "11.0"}
+    texts = {"input.value": "None", "output.value": "nan", "tool.name": "None", "llm.token_count.total": "nan"}
+    span = one(**TEXTS, status_message="None", **{f"attributes.{key}": cell for key, cell in (cells | texts).items()})
+    first = "llm.output_messages.0.message"
+    assert span.attributes == {
+        f"{first}.role": "assistant",
+        f"{first}.content": 'it\'s "so"',
+        f"{first}.tool_calls.0.tool_call.function.arguments": '{"city": "Z"}',
+        f"{first}.tool_calls.0.index": [1, 2],
+        "llm.token_count.prompt": 11,
+    }
+    assert (span.parent_id, span.start_ns, span.end_ns, span.status_message) == (None, SECOND_NS, 0, "")
+
+
+def test_what_a_tool_gave_back_is_kept_where_nothing_shows_that_all_became_text() -> None:
+    assert one(start_time=1, **{"attributes.output.value": "None"}).attributes == {"output.value": "None"}
+    assert one(**{"attributes.output.value": "None"}).attributes == {"output.value": "None"}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param("[{'a': array([1, 2])}]", id="numpy"),
+        pytest.param("[{'a': 'b'", id="cut"),
+        pytest.param("[{'a': b'bytes'}]", id="bytes"),
+        pytest.param("[{'a': " + "[" * 5000 + "]" * 5000 + "}]", id="deep"),
+        pytest.param("[{'a': '" + "x" * (1 << 20) + "'}]", id="long"),
+    ],
+)
+def test_a_python_list_that_cannot_be_read_back_stays_text_with_a_note(cell: str) -> None:
+    (span,), noted = read(row(**{"attributes.llm.tools": cell}))
+    assert span.attributes == {"llm.tools": cell}
+    assert noted == ["column llm.tools holds a Python object as text that cannot be read back: it stays text"]
+
+
 def test_the_kind_is_a_column_and_an_attribute() -> None:
     assert one(span_kind="TOOL").attributes == {"openinference.span.kind": "TOOL"}
     assert one(span_kind="UNKNOWN").attributes == {}

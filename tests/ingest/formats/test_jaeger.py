@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gpa.errors import FormatError
 from gpa.ingest.formats.jaeger import FORMAT
 from gpa.ingest.spans import Event, Link, Scope, Span
 
@@ -209,6 +210,14 @@ def test_what_is_no_trace_is_noted() -> None:
 
 def test_the_clock_skew_adjusters_warning_is_kept() -> None:
     assert one(warnings=["clock skew"]).attributes == {"jaeger.warnings": ["clock skew"]}
+
+
+def test_the_error_of_a_store_is_quoted() -> None:
+    answer = {"data": [], "total": 0, "limit": 0, "offset": 0, "errors": [{"code": 404, "msg": "trace not found"}]}
+    with pytest.raises(FormatError, match="expected traces, found the error of a store: 'trace not found'"):
+        read(answer)
+    spans, noted = read(answer | page(record()))
+    assert (len(spans), noted) == (1, ["the store says: 'trace not found'"])
 
 
 def test_an_empty_answer_holds_no_span() -> None:

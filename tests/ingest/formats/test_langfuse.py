@@ -191,3 +191,12 @@ def test_an_observation_of_no_trace_is_noted() -> None:
     spans, noted = read([observation(), observation(id=CHILD, traceId="")])
     assert [span.span_id for span in spans] == [ROOT]
     assert noted == ["skipped observation 'op': it has no id or no traceId"]
+
+
+def test_a_page_that_is_not_the_last_says_so() -> None:
+    assert FORMAT.more
+    assert FORMAT.more({"data": [], "meta": {"page": 1, "totalPages": 2}}) == "1 of 2"
+    assert FORMAT.more({"data": [], "meta": {"page": 2, "totalPages": 2}}) == ""
+    assert FORMAT.more({"data": [], "meta": {"cursor": "ey"}}) == "meta.cursor is set"
+    others: list[Any] = [[], {"data": []}, {"meta": 5}, {"meta": {"page": "x"}}]
+    assert [FORMAT.more(value) for value in others] == [""] * 4

@@ -185,9 +185,11 @@ def test_a_message_tells_its_signal(data: bytes, expected: list[str]) -> None:
 
 def test_a_cut_off_message_gives_its_whole_part() -> None:
     data = traces(3).SerializeToString()
-    items, notes = read_protobuf(data[:-5])
+    items: list[Any] = []
+    message = f"the message is cut off: {len(data) * 2 // 3} of {len(data) - 5} bytes are whole"
+    with pytest.raises(FormatError, match=message):
+        items.extend(otlp.FORMAT.read(data[:-5], print))
     assert names(items) == ["0", "1"]
-    assert notes == [f"the message is cut off: {len(data) * 2 // 3} of {len(data) - 5} bytes are whole"]
 
 
 def test_a_span_message_without_ids_is_skipped_with_a_note() -> None:
@@ -202,6 +204,45 @@ GARBAGE: dict[str, Callable[[], bytes]] = {
     "only a tag": lambda: b"\x0a",
     "endless length": lambda: b"\x0a" + b"\xff" * 20,
 }
+
+
+def with_wrong_byte(message: TracesData | LogsData) -> bytes:
+    """The message with the first byte of a two-byte letter of a text gone wrong."""
+    return message.SerializeToString().replace("\u00fc".encode(), b"\xff\xfc")
+
+
+def test_text_that_is_no_utf8_is_replaced_as_in_json() -> None:
+    held = traces(2)
+    held.resource_spans[1].resource.attributes.add(key="k").value.array_value.values.add(string_value="Z\u00fcrich")
+    held.resource_spans[1].scope_spans[0].spans[0].name = "\u00fc"
+    items, notes = read_protobuf(with_wrong_byte(held))
+    assert names(items) == ["0", "\ufffd\ufffd"]
+    assert items[1].resource == {"k": ["Z\ufffd\ufffdrich"]}
+    assert notes == ["invalid UTF-8 in protobuf was replaced by U+FFFD"]
+
+
+@pytest.mark.parametrize("where", ["body", "attribute"])
+def test_logs_with_text_that_is_no_utf8_are_read(where: str) -> None:
+    held = logs()
+    record = held.resource_logs[0].scope_logs[0].log_records[0]
+    value = record.body if where == "body" else record.attributes.add(key="k").value
+    value.string_value = "\u00fc" * 80
+    (item,), notes = read_protobuf(with_wrong_byte(held))
+    assert "\ufffd" * 160 in (item.event.body, item.event.attributes.get("k"))
+    assert notes == ["invalid UTF-8 in protobuf was replaced by U+FFFD"]
+    assert list(otlp.logs_of(with_wrong_byte(held), print)) == [item]
+
+
+def test_a_message_nested_too_deeply_for_the_parser_is_told_from_other_bytes() -> None:
+    held = traces()
+    value = held.resource_spans[0].resource.attributes.add(key="k").value
+    for _ in range(60):
+        value = value.array_value.values.add()
+    with pytest.raises(FormatError, match="bytes that cannot be parsed"):
+        read_protobuf(held.SerializeToString())
+    somebody_elses = TracesData(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[SpanMessage(name="n")])])])
+    with pytest.raises(FormatError, match="found 9 other bytes"):
+        read_protobuf(somebody_elses.SerializeToString())
 
 
 @pytest.mark.parametrize("make", GARBAGE.values(), ids=GARBAGE)

@@ -177,6 +177,29 @@ def test_an_attribute_key_that_stands_twice_keeps_its_last_value_and_is_noted() 
     assert notes == ["attribute keys stand twice in one list: the last value is kept"]
 
 
+@pytest.mark.parametrize(("value", "found"), [("x", "str"), (5, "int"), ([5], None), ({"a": "b"}, None), ("{}", None)])
+def test_attributes_of_a_wrong_type_are_noted(value: Any, found: str | None) -> None:
+    (span,), notes = read_json(spans_of(FULL | {"attributes": value}))
+    assert span.attributes == (value if isinstance(value, dict) else {})
+    if found:
+        assert notes == [f"skipped attributes: expected a list of keys and values, found {found}"]
+
+
+@pytest.mark.parametrize("code", [7, "BAD", 1.5, [2]], ids=repr)
+def test_a_status_that_is_none_is_unset_and_noted(code: Any) -> None:
+    (span,), notes = read_json(spans_of(FULL | {"status": {"code": code}}))
+    assert span.status == "unset"
+    assert [note.startswith("a status is none of OTLP's and counts as unset: ") for note in notes] == [True]
+
+
+@pytest.mark.parametrize(
+    "status", [{}, {"code": 0}, {"code": "STATUS_CODE_UNSET"}, {"code": None}, {"code": 0.0}, None]
+)
+def test_no_status_is_nothing_to_note(status: Any) -> None:
+    (span,), notes = read_json(spans_of(FULL | {"status": status}))
+    assert (span.status, notes) == ("unset", [])
+
+
 def test_resource_and_scope_stand_on_every_span() -> None:
     service = [{"key": "service.name", "value": {"stringValue": "s"}}]
     value = {

@@ -114,9 +114,11 @@ def test_shapes(wrap: Any, record: dict[str, Any]) -> None:
 
 
 def test_a_page_that_is_not_the_last_says_so() -> None:
-    spans, noted = read({"data": [PLAIN], "next_cursor": "U3Bh"})
-    assert len(spans) == 1
-    assert noted == ["this is one page of several (next_cursor is set): spans of the other pages are missing"]
+    page = {"data": [PLAIN], "next_cursor": "U3Bh"}
+    assert FORMAT.more
+    assert FORMAT.more(page) == "next_cursor is set"
+    assert [FORMAT.more(value) for value in (page | {"next_cursor": None}, PLAIN, [PLAIN])] == [""] * 3
+    assert len(read(page)[0]) == 1
 
 
 def test_an_empty_page_holds_no_span() -> None:

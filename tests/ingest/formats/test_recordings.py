@@ -52,7 +52,7 @@ def read(path: Path, format_: Format) -> list[Span]:
     for value in documents(path):
         assert next(module.FORMAT.name for module in FORMATS if module.FORMAT.matches(value)) == format_.name
         spans += [span for span in format_.read(value, noted.append) if isinstance(span, Span)]
-    assert noted == []
+    assert not [message for message in noted if "share a span id" not in message]  # Zipkin's way with calls
     return spans
 
 

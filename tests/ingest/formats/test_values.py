@@ -82,7 +82,8 @@ def test_text_that_is_not_hex_gets_an_id_of_its_own() -> None:
     assert len(ids) == 3
     assert all(hex_id(found, SPAN_DIGITS) == found for found in ids)
     assert any_id("span_1", SPAN_DIGITS) == any_id("span_1", SPAN_DIGITS)
-    assert any_id("0000", SPAN_DIGITS) is None
+    zeros = ("0000", "0x0", "00000000-0000-0000-0000-000000000000", "AAAAAAAAAAA=", "AAAAAAAAAAAAAAAAAAAAAA==", " ")
+    assert [any_id(text, SPAN_DIGITS) for text in zeros] == [None] * len(zeros)
 
 
 def test_derived_ids_have_the_length_asked_for_and_tell_parts_apart() -> None:
@@ -153,7 +154,7 @@ def test_micro_ns(value: object, expected: int) -> None:
     ("value", "expected"),
     [
         *((code, word) for code, word in enumerate(("unset", "ok", "error"))),
-        *((word, "error") for word in ("ERROR", "Error", "error", "STATUS_CODE_ERROR", "StatusCode.ERROR", "2")),
+        *((word, "error") for word in ("ERROR", "Error", "error", "STATUS_CODE_ERROR", "StatusCode.ERROR", "2", 2.0)),
         *((junk, "unset") for junk in NO_WORDS),
     ],
     ids=repr,
@@ -165,7 +166,7 @@ def test_status_of(value: object, expected: str) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        *((word, "client") for word in (3, "CLIENT", "client", "Client", "SPAN_KIND_CLIENT", "SpanKind.CLIENT")),
+        *((word, "client") for word in (3, 3.0, "CLIENT", "client", "Client", "SPAN_KIND_CLIENT", "SpanKind.CLIENT")),
         *((junk, "") for junk in (0, "SPAN_KIND_UNSPECIFIED", *NO_WORDS)),
         ("LLM", "llm"),
     ],

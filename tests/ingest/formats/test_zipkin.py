@@ -76,15 +76,30 @@ def test_annotations_become_events(text: str, name: str, attributes: dict[str, A
 
 
 def test_both_ends_of_a_call_that_share_an_id_are_kept() -> None:
-    client = record(kind="CLIENT", parentId="00000000000000aa", tags={"side": "client"})
-    server = record(kind="SERVER", parentId="00000000000000aa", tags={"side": "server"}, shared=True)
+    here, there = {"serviceName": "here"}, {"serviceName": "there"}
+    client = record(kind="CLIENT", parentId="00000000000000aa", localEndpoint=here, tags={"side": "client"})
+    server = record(
+        kind="SERVER", parentId="00000000000000aa", localEndpoint=there, tags={"side": "server"}, shared=True
+    )
+    below_server = record(id="00000000000000cc", parentId="00f067aa0ba902b7", localEndpoint=there)
+    below_client = record(id="00000000000000dd", parentId="00f067aa0ba902b7", localEndpoint=here)
+    spans, noted = read([server, below_server, client, below_client])
+    by_side = {span.attributes.get("side", span.span_id[-2:]): span for span in spans}
+    assert (by_side["client"].span_id, by_side["client"].parent_id) == ("00f067aa0ba902b7", "00000000000000aa")
+    assert by_side["server"].span_id != by_side["client"].span_id == by_side["server"].parent_id
+    assert by_side["server"].attributes["gpa.recorded.span_id"] == "00f067aa0ba902b7"
+    assert by_side["cc"].parent_id == by_side["server"].span_id
+    assert by_side["dd"].parent_id == by_side["client"].span_id
+    assert noted == [
+        "sides of a call share a span id: receivers get derived ones, the recorded is in gpa.recorded.span_id"
+    ]
+
+
+def test_a_child_belongs_to_the_receiver_where_both_sides_are_one_service() -> None:
+    client, server = record(kind="CLIENT"), record(kind="SERVER", shared=True)
     child = record(id="00000000000000cc", parentId="00f067aa0ba902b7")
-    spans, _ = read([server, child, client])
-    by_side = {span.attributes.get("side", "child"): span for span in spans}
-    assert len({span.span_id for span in spans}) == 3
-    assert by_side["client"].parent_id == "00000000000000aa"
-    assert by_side["server"].parent_id == by_side["client"].span_id
-    assert by_side["child"].parent_id == by_side["server"].span_id
+    (own, shared, below), _ = read([client, server, child])
+    assert (shared.parent_id, below.parent_id) == (own.span_id, shared.span_id)
 
 
 def test_every_receiver_of_one_message_is_kept() -> None:
