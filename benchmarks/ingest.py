@@ -204,8 +204,10 @@ def _conversation(calls: int, trace: int = 0) -> Iterator[dict[str, Any]]:
 def _linear(scratch: Path, repeat: int) -> None:
     """The cost of a conversation whose bytes double, and what `orjson.loads` alone makes of the same doubling."""
     previous: tuple[int, float, float] | None = None
-    calls = 120.0  # below about 4 MB all fits into the processor caches, and the next size pays for leaving them
-    for _ in range(4):
+    # A file below about 10 MB fits with its values into 32 MB of cache, and the next size pays for leaving it; spans
+    # beyond 96 MiB go through a temporary file, which `_memory` measures.
+    calls = 170.0
+    for _ in range(3):
         path = scratch / f"conversation-{calls:.0f}.json"
         path.write_bytes(orjson.dumps({"resourceSpans": [_resource_spans(list(_conversation(round(calls))))]}))
         size, alone, whole, rendered = _measure([path], repeat)

@@ -84,7 +84,7 @@ def read_documents(chunks: Iterator[bytes], *, max_bytes: int, report: Report) -
     while text.to_next_line():
         end = text.line_end()
         try:
-            value = _load(text.buffer[text.position : end])
+            value = _load(memoryview(text.buffer)[text.position : end])
         except _UNREADABLE:
             if not text.skip_separators():
                 yield from _slow(text, report)
