@@ -255,9 +255,15 @@ def head(step: Step) -> str:
     kind = "" if step.kind == "other" else f" {step.kind}"
     agent = f" by {named(step.agent)}" if step.agent else ""
     parent = f" in {step.parent}" if step.parent else ""
-    seconds = f" {step.duration_ns / 1e9:.3g}s" if step.duration_ns else ""
+    seconds = f" {duration(step.duration_ns)}" if step.duration_ns else ""
     failed = " ERROR" if step.status == "error" or step.error else ""
     return f"[{step.label}]{kind} {named(step.name)}{agent}{parent}{seconds}{failed}\n"
+
+
+def duration(nanoseconds: int) -> str:
+    """A length of time in seconds as people write it: three digits, no powers of ten."""
+    seconds = nanoseconds / 1e9
+    return "<0.001s" if seconds < 0.001 else f"{seconds:.3g}s" if seconds < 999.5 else f"{seconds:.0f}s"
 
 
 def _history_note(step: Step) -> str:

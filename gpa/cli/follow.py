@@ -68,6 +68,9 @@ def run(paths: tuple[str, ...], settings: Evaluating, *, jsonl: str | None, on_p
             settings = replace(settings, store=folder / "gpa.db")
         lines = stack.enter_context(open_output(jsonl) if jsonl else nullcontext())
         show = _printer(lines, quiet=jsonl == "-")
+        for path in paths:
+            waiting = "" if Path(path).exists() else " (not there yet, waited for)"
+            say(f"following {visible(path)}{waiting}")
         return follow(paths, settings, on_evaluated=show, on_problem=on_problem, say=say)
 
 

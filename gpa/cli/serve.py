@@ -69,8 +69,12 @@ _SENDING = grouped(
 )
 _LISTENING = grouped(
     "Receiver",
-    option("--http", metavar="HOST:PORT", default="127.0.0.1:4318", show_default=True, help="OTLP/HTTP; off for none."),
-    option("--grpc", metavar="HOST:PORT", default="127.0.0.1:4317", show_default=True, help="OTLP/gRPC; off for none."),
+    option(
+        "--http", metavar="HOST:PORT|off", default="127.0.0.1:4318", show_default=True, help="Where to take OTLP/HTTP."
+    ),
+    option(
+        "--grpc", metavar="HOST:PORT|off", default="127.0.0.1:4317", show_default=True, help="Where to take OTLP/gRPC."
+    ),
     option("--token-file", metavar="FILE", help="Let in only who knows a token; one a line."),
     option("--tls-cert", metavar="FILE", help="Certificate with its chain (PEM)."),
     option("--tls-key", metavar="FILE", help="Its key (PEM)."),

@@ -183,7 +183,7 @@ async def _serve(settings: Evaluating, listening: Listening, say: Callable[[str]
         left = live.delivery.close() if live.delivery is not None else 0
         counts = live.evaluator.counts
         later = f"; {left} evaluations are still to be sent, the next start does" if left else ""
-        say(f"stopped: {counts.traces} traces evaluated{later}")
+        say(f"stopped: {counts.traces} trace{'s' * (counts.traces != 1)} evaluated{later}")
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def test_a_trace_of_the_real_sdk_is_evaluated_and_its_verdicts_arrive_on_its_spa
         trace_id, root_id = f"{context.trace_id:032x}", f"{context.span_id:016x}"
         wait_for(lambda: len(there.records) >= 7)
         code, said = gpa.stop()
-        assert (code, "1 traces evaluated" in said) == (0, True), said
+        assert (code, "1 trace evaluated" in said) == (0, True), said
     results = Evaluation.load(tmp_path / "gpa.db").results
     found = {finding for result in results if isinstance(result, Verdict) for finding in result.findings}
     assert found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpa.ingest.agents import Agent
 from gpa.ingest.dialects.call import Message, Tool
-from gpa.ingest.render import MIN_KEPT, neutral, shortened
+from gpa.ingest.render import MIN_KEPT, duration, neutral, shortened
 from gpa.ingest.tokens import count_text
 from gpa.ingest.transcript import Step, Transcript
 
@@ -215,3 +215,17 @@ def test_no_number_of_escape_sequences_hides_a_label(form: str, sequence: str) -
     for count in (1, 32, 33, 1_000):
         shown = neutral(form.format(sequence * count))
         assert "⟦" in shown or "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "shown"),
+    [
+        (8_000, "<0.001s"),
+        (1_230_000, "0.00123s"),
+        (48_755_331_000, "48.8s"),
+        (999_600_000_000, "1000s"),
+        (1_234_500_000_000, "1234s"),
+    ],
+)
+def test_a_length_of_time_is_written_without_powers_of_ten(nanoseconds: int, shown: str) -> None:
+    assert duration(nanoseconds) == shown
