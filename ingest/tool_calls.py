@@ -7,33 +7,18 @@ has only the second.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from gpa.ingest.dialects.call import Message
+from gpa.ingest.error_reports import error_in
 from gpa.ingest.history import canonical
 from gpa.ingest.transcript import Step, Transcript
 
 _TOOL_ROLES = frozenset({"tool", "function", "tool-response", "tool_response", "tool_result"})
-_JSON_ERROR_MAX = 4_000
-"""A JSON error result is short; longer JSON is not decoded to look for an `error` key."""
-_ERROR_START = re.compile(
-    r"""\s*(?:call\ id:[^\n]*\n\s*)?(?:
-        (?:tool\ |execution\ |runtime\ )?(?:error|exception|failure)\s*:
-      | error\ (?:executing|calling|running|invoking|while|when|in|code)\b
-      | (?:an?\ )?(?:unexpected\ )?error\ (?:occurred|happened)\b
-      | failed\ to\ (?:execute|call|run|invoke)\b
-      | traceback\ \(most\ recent\ call\ last\)
-      | (?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b\s*[:(]
-      | <tool_use_error>
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
 
 
 class ToolCall(Struct, frozen=True):
@@ -120,6 +105,12 @@ class Fault(Struct, frozen=True):
     text: str
     call: ToolCall | None = None
 
+    @property
+    def words(self) -> str:
+        """All that was recorded of it: a status can say less than what the tool gave back."""
+        result = self.call.result if self.call else ""
+        return self.text if not result or result in self.text else f"{self.text}\n{result}"
+
 
 def tool_calls(transcript: Transcript) -> tuple[ToolCall, ...]:
     """Every tool call, in the order they were asked for or run; joined once per transcript."""
@@ -143,21 +134,6 @@ def faults(transcript: Transcript) -> tuple[Fault, ...]:
     if "faults" not in memo:
         memo["faults"] = tuple(_faults(transcript))
     return memo["faults"]  # type: ignore[no-any-return]
-
-
-def error_in(text: str) -> str:
-    """The text when it is an error report rather than a result, else empty."""
-    if _ERROR_START.match(text, 0, min(len(text), 400)):
-        return text
-    if text.startswith("{") and len(text) <= _JSON_ERROR_MAX and '"' in text and ("rror" in text[:400]):
-        try:
-            value = msgspec.json.decode(text)
-        except (msgspec.MsgspecError, RecursionError):
-            return ""
-        status = value.get("status")
-        if value.get("isError") is True or value.get("is_error") is True or status == "error" or value.get("error"):
-            return text
-    return ""
 
 
 def _text(messages: tuple[Message, ...]) -> str:

@@ -149,6 +149,8 @@ def _not_applicable(transcript: Transcript, dimension: str, checks: Sequence[Che
     if dimension in {"TS", "TC"} and not (any(agent.tools for agent in transcript.agents) or tool_calls(transcript)):
         return "no tools and no tool calls in the trace"
     if not any(dimension in check.dimensions for check in checks):
+        if any(dimension in check.dimensions for check in CHECKS):
+            return f"none of the checks that judge {DIMENSIONS[dimension]} was selected"
         return f"no check that runs can judge {DIMENSIONS[dimension]}; it needs an LLM judge"
     return ""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from gpa.ingest.tool_calls import ToolCall, error_in, tool_calls
+from gpa.ingest.error_reports import error_in
+from gpa.ingest.tool_calls import ToolCall, tool_calls
 from gpa.ingest.transcript import Step, Transcript
 
 CODE = "code"

@@ -1,13 +1,15 @@
 """What each model call did: said, wrote code, called tools, was told, gave the answer.
 
 Agents act in two ways that traces record differently: by tool calls in a model's output, and by code that a framework
-runs (then the calls are steps of their own, or nowhere). Checks ask about acts, so that they need not know which.
+runs (then the calls are steps of their own, or nowhere). Code stands in the text, or in an argument of a call to a tool
+that runs it. Checks ask about acts, so that they need not know which.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +35,15 @@ _FINISHES = re.compile(
     r"|give_final_\w+|final_(?:result|response|output))$",
     re.IGNORECASE,
 )
+_SENT_AS = frozenset({"code", "script", "source", "command", "cmd"})
+"""Arguments by which code is sent to a tool that runs it; `code` may also be a currency, `source` a page."""
+_PYTHON = re.compile(
+    r"""^[ \t]*(?:import[ \t]+\w | from[ \t]+[\w.]+[ \t]+import\b
+      | (?:async[ \t]+)?(?:def|class|for|while|with)[ \t][^\n]*:
+      | [A-Za-z_][\w.]*(?:\(|(?:\[[^\]\n]*\])?[ \t]*[-+*/|&]?=(?!=)))""",
+    re.VERBOSE | re.MULTILINE,
+)
+_COMMAND = re.compile(r"[\w./~-]+(?:=\S*)?[ \t]+\S")
 MAX_CODE = 60_000
 """Characters of code that are looked at."""
 
@@ -44,7 +55,7 @@ class Act(Struct, frozen=True, dict=True):
     said: str
     """All text it put out, reasoning that is recorded apart excepted."""
     code: str
-    """Code it wrote for the framework to run, empty when none."""
+    """Code it wrote for the framework, or sent to a tool, to run; empty when none."""
     prose: str
     """What it said outside that code."""
     told: str
@@ -57,6 +68,8 @@ class Act(Struct, frozen=True, dict=True):
     """Whether it states a plan, or takes stock for one, without acting."""
     unread: bool
     """Whether it was to act, but what it put out could not be read as an action."""
+    command: str = ""
+    """Shell commands it sent to a tool."""
 
     @property
     def label(self) -> str:
@@ -68,15 +81,28 @@ class Act(Struct, frozen=True, dict=True):
         """The code without its comments and literals."""
         return _LITERALS.sub(" ", self.code)
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for its calls by the model's own means; its code, if any, then stands in their arguments."""
+        return any(call.asked for call in self.calls)
+
+    @cached_property
+    def coded(self) -> frozenset[str]:
+        """Names that its code calls."""
+        return frozenset(call.tool for call in self.calls if not call.asked) | frozenset(_CALLED.findall(self.bare))
+
     @cached_property
     def names(self) -> frozenset[str]:
         """Names it calls: of tools, or of whatever its code calls."""
-        return frozenset(call.tool for call in self.calls) | frozenset(_CALLED.findall(self.bare))
+        return frozenset(call.tool for call in self.calls) | self.coded
 
     @cached_property
     def finishes(self) -> bool:
-        """Whether it hands over the answer by calling the tool that exists for this."""
-        return any(finishes(name) for name in self.names)
+        """Whether it hands over the answer by calling the tool that exists for this.
+
+        Code that a tool runs cannot: what it calls `done` or `submit` is its own.
+        """
+        return any(finishes(name) for name in ({call.tool for call in self.calls} if self.asks else self.names))
 
     @property
     def opening(self) -> str:
@@ -171,6 +197,8 @@ def _act(
     code, prose = ("", said) if asked else split_code(said)
     if code and not (calls or delegated or (following is not None and _results(following)) or finishing_call(code)):
         code, prose = "", said  # an answer that shows code, not code that ran
+    sent = sent_code(calls) if asked else ("", "")
+    code = code or sent[0]
     acting = bool(calls or code)
     unread = not acting and step.label in faulty and not step.error
     return Act(
@@ -183,6 +211,7 @@ def _act(
         delegated=delegated,
         planning=not acting and not unread and following is not None,
         unread=unread,
+        command=sent[1][:MAX_CODE],
     )
 
 
@@ -202,6 +231,20 @@ def split_code(text: str) -> tuple[str, str]:
     if not code and "<" in text:
         prose = _CODE_TAG.sub(take, text)
     return "\n".join(code), prose
+
+
+def sent_code(calls: Iterable[ToolCall]) -> tuple[str, str]:
+    """The Python code and the shell commands that calls send to tools which run them."""
+    code: list[str] = []
+    commands: list[str] = []
+    for call in calls:
+        for name, text in call.arguments.items() if isinstance(call.arguments, dict) else ():
+            if name.lower() in _SENT_AS and isinstance(text, str):
+                if _PYTHON.search(text, 0, MAX_CODE):
+                    code.append(text)
+                elif _COMMAND.match(text.lstrip()):
+                    commands.append(text)
+    return "\n".join(code), "\n".join(commands)
 
 
 def instructions(transcript: Transcript, agent: str) -> tuple[Message, ...]:

@@ -8,12 +8,13 @@ recorded in no step of its own), and where it has to be answered. Two kinds are 
 an operation that ran out of steps, time or memory (`exhausted-execution`), and everything else (`failed-action`). An
 error that code caught and only printed counts when its line begins with the word.
 
-Not flagged: calls that failed because of their arguments (see `tool-arguments-schema`); what the environment did (rate
-limits, time-outs of a connection, 5xx, refused logins); errors after which the agent did not act again; errors of the
-model's own API. MEDIUM; LOW when the call found nothing.
+Not flagged: calls that failed because of their arguments (see `tool-arguments-schema`); calls that were to show just
+this, by the request or by what the agent said with them (a fault reproduced, a look whether a thing is there); what
+the environment did (rate limits, time-outs of a connection, 5xx, refused logins and accesses); errors after which the
+agent did not act again; errors of the model's own API. MEDIUM; LOW when the call found nothing.
 
-Known false alarms: a call that was meant to find out whether something exists; code that prints lines which begin
-with `Error:` from a log it was asked to read.
+Known false alarms: a call that was meant to find out whether something exists, without saying so; code that prints
+lines which begin with `Error:` from a log it was asked to read.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from gpa.ingest.tool_calls import faults
+from gpa.ingest.tool_calls import Fault, faults
 from gpa.ingest.transcript import Transcript
-from gpa.judges.checks.acts import conduct
+from gpa.judges.checks.acts import Conduct, conduct
 from gpa.judges.checks.check import Check, Hit
 from gpa.judges.checks.tool_errors import blames
 
@@ -33,7 +34,8 @@ _ENVIRONMENT = re.compile(
     r"""\b(?:429|50[0234]|40[13])\b | rate.?limit | too\ many\ requests | quota | overloaded | unavailable
       | unauthori[sz]ed
       | \b(?:backend|server|service|database|host|network)\ (?:is\ )?(?:down|offline|unreachable)\b
-      | \bapi.?key | authenticat | permission\ denied | forbidden | timed?[ ]?out\b | time-?out
+      | \bapi.?key | authenticat | permission\ ?(?:denied|error) | access\ denied | \bblocked\b
+      | forbidden | timed?[ ]?out\b | time-?out
       | connection\ ?(?:reset|refused|aborted|error|closed) | connect(?:ion)?\ ?timeout | remote\ end\ closed
       | max\ retries\ exceeded | name\ resolution | getaddrinfo | ssl[ :_] | temporar(?:y|ily)
     """,
@@ -47,6 +49,15 @@ _EXHAUSTED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _NOTHING = re.compile(r"\bno (?:results?|matches|records?|documents?|hits)\b|\bnothing (?:was )?found\b", re.IGNORECASE)
+_REPRODUCES = re.compile(r"\breproduc\w+|\b(?:expected|supposed|meant|bound) to fail\b|\bshould fail\b", re.IGNORECASE)
+_LOOKS = re.compile(
+    r"\b(?:unless|until|whether|exists?|already there)\b|\bif (?:it|there|they|one|the \w+|an? \w+) (?:is|are)\b",
+    re.IGNORECASE,
+)
+_ABSENT = re.compile(
+    r"no such|not ?found|(?:does|do)(?: not|n't) exist|\b404\b|cannot find|could not find", re.IGNORECASE
+)
+_REQUEST_MAX = 4_000
 _PRINTED = re.compile(
     r"^[ \t]*(?:Error\b(?:[ \w]{0,40})?:|Traceback \(most|[A-Z]\w*(?:Error|Exception):)[^\n]*", re.MULTILINE
 )
@@ -98,12 +109,16 @@ def _failures(transcript: Transcript) -> Iterator[_Failure]:
             continue
         if fault.call is not None and fault.call.asked and blames(fault, tools):
             continue  # the call that was wrong is cited by the checks of its arguments
-        text = fault.text[:_LOOKED_AT] + fault.text[-_LOOKED_AT:] if len(fault.text) > 2 * _LOOKED_AT else fault.text
-        spent = _EXHAUSTED.search(text) is not None
+        if _meant(fault, read):
+            continue
+        text = _ends(fault.words)
+        match = _EXHAUSTED.search(text)
+        spent = match is not None
+        said = fault.text if match is None or match[0] in fault.text else fault.words  # quoted is what it is known by
         if not spent and _ENVIRONMENT.search(text):
             continue
         seen.add(act.label)
-        yield _Failure(spent, act.label, _telling(fault.text), _NOTHING.search(text) is not None)
+        yield _Failure(spent, act.label, _telling(said), _NOTHING.search(text) is not None)
     for acts in read.by_agent.values():
         for last, act in pairwise(acts):
             if last.code and act.acts and act.label not in seen and 0 < len(act.told) <= _PRINTED_MAX:
@@ -111,6 +126,24 @@ def _failures(transcript: Transcript) -> Iterator[_Failure]:
                 if printed and not _ENVIRONMENT.search(printed[0]):
                     spent = _EXHAUSTED.search(printed[0]) is not None
                     yield _Failure(spent, act.label, printed[0].strip(), found_nothing=False)
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _LOOKED_AT else text[:_LOOKED_AT] + text[-_LOOKED_AT:]
+
+
+def _meant(fault: Fault, read: Conduct) -> bool:
+    """Whether a call was to show what it showed: a fault that is reproduced, or that something is not there (yet).
+
+    Only calls of a tool can be: what code was to show, it can catch.
+    """
+    if fault.call is None or not fault.call.asked:
+        return False
+    cause = read.acts.get(fault.call.asked)
+    acts = read.by_agent.get(fault.agent, ())
+    asked = " ".join(m.text[:_REQUEST_MAX] for m in (acts[0].step.messages if acts else ()) if m.role == "user")
+    why = f"{asked} {cause.said if cause else ''}"
+    return bool(_REPRODUCES.search(why) or (_LOOKS.search(why) and _ABSENT.search(_ends(fault.words))))
 
 
 def _telling(text: str) -> str:
@@ -136,7 +169,11 @@ FAILED = Check(
         "The model call that is told of the failure: what code does is recorded in no step of its own, so "
         "the error shows there first."
     ),
-    false_alarms="A call meant to find out whether something exists; code that prints lines that begin with `Error:`.",
+    false_alarms=(
+        "A call meant to find out whether something exists, without saying so; code that prints lines that begin with "
+        "`Error:`."
+    ),
+    version=2,
 )
 EXHAUSTED = Check(
     name="exhausted-execution",
@@ -149,4 +186,5 @@ EXHAUSTED = Check(
     severity="MEDIUM.",
     cited="The model call that is told.",
     false_alarms="A limit far below what the task needs.",
+    version=2,
 )

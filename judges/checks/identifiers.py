@@ -1,9 +1,7 @@
-"""Identifiers that are not what the agent had read.
+"""Identifiers copied wrongly.
 
-- `misread-value` (TC, LC): an argument, or the answer, holds an identifier (six characters or more, with digits) that
-  occurs nowhere before, while one with two neighbouring characters the other way round does. Copying went wrong.
-- `invented-value` (TC): an argument holds a path, address or id that occurs nowhere before and looks made up by its own
-  words (`example.com`, `path/to/...`, `your_api_key`, `12345`).
+`misread-value` (TC, LC): an argument, or the answer, holds an identifier (six characters or more, with digits) that
+occurs nowhere before, while one with two neighbouring characters the other way round does. Copying went wrong.
 
 Other single changes are not flagged: they may be the next number of a series. Known false alarms: two identifiers that
 really differ by a swap, where the right one was never shown.
@@ -15,27 +13,18 @@ import re
 from collections.abc import Iterator
 
 from gpa.ingest.history import canonical
-from gpa.ingest.tool_calls import tool_calls
 from gpa.ingest.transcript import Transcript
-from gpa.judges.checks.acts import conduct, finishes
+from gpa.judges.checks.acts import conduct
 from gpa.judges.checks.check import Check, Hit
 from gpa.judges.checks.sources import answer_of
 
 _IDENTIFIER = re.compile(r"(?<![\w.])(?=[\w-]*\d)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*(?![\w])")
 _MIN, _MAX = 6, 40
-_INVENTED = re.compile(
-    r"""\b(?:https?://)?(?:www\.)?example\.(?:com|org|net)\b | \bpath/to/[\w./-]+
-      | <?\byour[_-](?:[a-z]+[_-])?(?:id|key|token|file|path|url|name)\b>?
-      | \b(?:foo|bar|dummy|placeholder|xxx+)[_-]?(?:id|key|file|path|url)\b
-      | \b(?:insert|replace)[_ -](?:your|the|with)\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 _MAX_TEXT = 40_000
 _MAX_WRITTEN = 500
 
 
-def misread(transcript: Transcript) -> Iterator[Hit]:
+def find(transcript: Transcript) -> Iterator[Hit]:
     """One hit for each identifier that was copied wrongly."""
     texts: list[str] = []
     written: dict[str, tuple[str, int]] = {}
@@ -87,26 +76,6 @@ def _anagrams(text: str, wanted: set[str]) -> dict[str, list[tuple[str, int]]]:
     return {letters: list(places.items()) for letters, places in found.items()}
 
 
-def invented(transcript: Transcript) -> Iterator[Hit]:
-    """One hit for each call with an argument that its own words say is made up."""
-    given: str | None = None
-    for call in tool_calls(transcript):
-        if not call.asked or finishes(call.tool):
-            continue
-        match = _INVENTED.search(call.key[:_MAX_TEXT])
-        if match:
-            if given is None:
-                given = "\n".join(m.text for step in transcript.steps for m in step.messages).lower()
-                given += "\n".join(m.text for agent in transcript.agents for m in agent.system).lower()
-            if match[0].lower() not in given:
-                yield Hit(
-                    (call.asked,),
-                    quote=match[0],
-                    problem=f"{call.tool} is called with a made-up value: {match[0]}",
-                    severity="MEDIUM",
-                )
-
-
 def _identifiers(text: str) -> list[str]:
     found = (match[0] for match in _IDENTIFIER.finditer(text))
     return [value for value in dict.fromkeys(found) if _MIN <= len(value) <= _MAX]
@@ -118,27 +87,15 @@ def _swapped(one: str, other: str) -> bool:
     return len(differing) == 2 and differing[1] - differing[0] == 1
 
 
-MISREAD = Check(
+CHECK = Check(
     name="misread-value",
     about="an identifier copied with two characters swapped",
     category="Tool Output Misinterpretation",
     dimensions=("TC", "LC"),
-    find=misread,
+    find=find,
     why="The value goes to the wrong record, and nothing fails.",
     confidence="likely",
     severity="HIGH.",
     cited="The model call that wrote it.",
     false_alarms="Two identifiers that really differ by a swap, where the right one was never shown.",
-)
-INVENTED = Check(
-    name="invented-value",
-    about="an argument that its own words say is made up",
-    category="Tool-related",
-    dimensions=("TC",),
-    find=invented,
-    why="The call cannot succeed, or succeeds on nothing.",
-    confidence="likely",
-    severity="MEDIUM.",
-    cited="The model call that wrote it.",
-    false_alarms="A tool tried out on purpose.",
 )

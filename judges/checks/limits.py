@@ -1,8 +1,9 @@
 """Sizes that the instructions set and the agent does not keep.
 
-- `chunk-limit` (LC): "read it 500 characters at a time", and what the agent's code or call brought back is longer by
-  more than half (headings and labels around a passage are no breach). Cited is the model call that is told, where
-  the breach shows. Directory trees and patches the agent wrote itself are no reading.
+- `chunk-limit` (LC): "read it 500 characters at a time" or "in chunks of at most 500 characters", and what the agent's
+  code or call brought back is longer by more than half (headings and labels around a passage are no breach). Cited is
+  the model call that is told, where the breach shows. Directory trees and patches the agent wrote itself are no
+  reading.
 - `answer-length` (GF, LC): "in at most 50 words", and the answer is longer.
 
 Only limits in numbers count, stated for reading or for the answer, outside conditions. Known false alarms: a limit
@@ -20,11 +21,18 @@ from gpa.judges.checks.acts import Act, conduct, instructions
 from gpa.judges.checks.check import Check, Hit
 from gpa.judges.checks.sources import answer_of
 
-_CHUNK = re.compile(r"\b(\d[\d,]{1,6})\s*(characters?|chars?|lines?|words?)\s+at\s+(?:a|one)\s+time\b", re.IGNORECASE)
+_CHUNK = re.compile(
+    r"(?P<chunks>\b(?:read|load|view|open|fetch|inspect|process)\w*\b[^.\n]{0,60}"
+    r"\b(?:chunks|blocks|batches|pieces|parts|portions|segments) of\s+"
+    r"(?:(?:at most|no more than|not more than|up to|max(?:imum)?(?: of)?)\s+)?)?"
+    r"\b(?P<limit>\d[\d,]{1,6})\s*(?P<unit>characters?|chars?|lines?|words?)\b"
+    r"(?(chunks)|\s+at\s+(?:(?:a|one)\s+time|once)\b)",
+    re.IGNORECASE,
+)
 _LENGTH = re.compile(
     r"\b(?:at most|no more than|not more than|no longer than|up to|max(?:imum)?(?: of)?|under|fewer than"
     r"|less than|within)\s+"
-    r"(\d{1,5})\s+(words?|characters?|sentences?|lines?)\b",
+    r"(?P<limit>\d{1,5})\s+(?P<unit>words?|characters?|sentences?|lines?)\b",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"\b(?:answer|reply|repl(?:y|ies)|respon[ds]e?|summar\w+|output|message)\b", re.IGNORECASE)
@@ -34,7 +42,11 @@ _UNLESS = re.compile(
 _SLACK = 1.5
 _TREE = re.compile(r"[├└│]──|^[+-]{3} ", re.MULTILINE)
 _HEAD = 20_000
-_SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
+_SENTENCE_END = re.compile(
+    # Not after e.g., an initial or a title, nor before a small letter.
+    r"(?<!\b[^\W\d_])(?<!\b[DJMS]r)(?<!\bM[rs]s)(?<!\bMs)(?<!\bSt)(?<!\bvs)(?<!\bProf)"
+    r"[.!?](?=\s+[^a-zß-ÿ\s]|\s*\Z)"
+)
 _UNITS = {"char": "characters", "line": "lines", "word": "words", "sent": "sentences"}
 _MEASURE: dict[str, Callable[[str], int]] = {
     "char": len,
@@ -88,7 +100,11 @@ def _stated(transcript: Transcript, agent: str, pattern: re.Pattern[str]) -> Ite
         text = message.text[:_HEAD]
         for match in pattern.finditer(text):
             start = max(text.rfind(sign, 0, match.start()) for sign in (". ", "\n", "! ", "? ")) + 1
-            yield int(match[1].replace(",", "")), match[2].lower()[:4], text[start : match.end()].strip()[-240:]
+            yield (
+                int(match["limit"].replace(",", "")),
+                match["unit"].lower()[:4],
+                text[start : match.end()].strip()[-240:],
+            )
 
 
 def _own(told: str, last: Act) -> bool:
@@ -108,6 +124,7 @@ CHUNK_LIMIT = Check(
     severity="MEDIUM.",
     cited="Each model call that is told too much.",
     false_alarms="A limit meant for one of several sources; a result the agent could not know to be longer.",
+    version=2,
 )
 ANSWER_LENGTH = Check(
     name="answer-length",
@@ -120,4 +137,5 @@ ANSWER_LENGTH = Check(
     severity="MEDIUM.",
     cited="The answer.",
     false_alarms="A limit meant for another text than the answer.",
+    version=2,
 )

@@ -2,12 +2,15 @@
 
 - `mandated-tool` (TS): a sentence makes a tool at hand a must ("every figure must come from `ledger_lookup`"), and the
   agent answered without calling it once.
-- `forbidden-import` (LC, EE): the instructions list the modules that code may import, and the code imports another.
+- `forbidden-import` (LC, EE): the instructions list the modules that code may import (in brackets, or two and more
+  after a colon), and the code imports another.
 - `tool-bypassed` (TS): the instructions say that files (pages, ...) cannot be opened directly and which way is meant
-  instead, and the code opens a file of the request by its own means.
+  instead, and the code, or a shell command, opens a file of the request by its own means.
 
-Sentences with a condition make nothing a must. Known false alarms: a tool that is a must only for a kind of request
-that this one was not, where the sentence does not say so in words the check knows.
+Code is what stands in the text and what is sent to a tool that runs it. Sentences with a condition make nothing a must;
+"for all product questions" is one unless the request speaks of products. Who asks back has not answered yet.
+Known false alarms: a tool that is a must only for a kind of request that this one was not, where the sentence does not
+say so in words the check knows.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import chain
 
 from gpa.ingest.transcript import Transcript
 from gpa.judges.checks.acts import Act, conduct, instructions
 from gpa.judges.checks.check import Check, Hit
-from gpa.judges.checks.sources import answer_of, mention, offered
+from gpa.judges.checks.means import concerns, request
+from gpa.judges.checks.replies import asks_back
+from gpa.judges.checks.sources import answer_of, named, offered
 
 _HEAD = 24_000
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))+")
@@ -36,10 +42,23 @@ _UNLESS = re.compile(
     r"|parameters?|inputs?)\b",
     re.IGNORECASE,
 )
+_SCOPE = re.compile(
+    r"\bfor (?:every|each|all|any)(?: of the)?((?: [\w-]+){1,4}?) "
+    r"(?:questions?|requests?|quer(?:y|ies)|inquir(?:y|ies)|enquir(?:y|ies)|tasks?|tickets?|topics?)\b",
+    re.IGNORECASE,
+)
+"""A kind of request that a must is for; "for every request" names no kind."""
 _ALLOWED = re.compile(
     r"\b(?:only (?:from|import)[^\[\n]{0,60}|(?:authori[sz]ed|allowed|permitted) (?:imports?|modules?"
     r"|libraries)[^\[\n]{0,40})\[([^\]]{2,4000})\]",
     re.IGNORECASE,
+)
+_ALLOWED_IN_WORDS = re.compile(
+    r"""\b(?:only|authori[sz]ed|allowed|permitted)\b[^.:\n\[]{0,60}\b(?:modules?|librar(?:y|ies)|packages?|imports?)\b
+        [^.:\n\[]{0,40}:[ \t]*(?:\n[ \t]*[-*•][ \t]*)?
+        ((?:['"`]?[a-z_][\w.]*['"`]?(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*\n[ \t]*[-*•][ \t]*)){1,200}
+        ['"`]?[a-z_]\w*(?:\.\w+)*['"`]?)(?=[ \t]*(?:[.;)]?[ \t]*(?:\n|\Z)|[.;)][ \t]))""",
+    re.VERBOSE | re.IGNORECASE,
 )
 _MODULE = re.compile(r"[A-Za-z_][\w.]*\*?")
 _IMPORT = re.compile(
@@ -53,17 +72,19 @@ _BARRED = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"[\"']([\w./\\ -]{2,200}\.\w{1,6})[\"']")
+_WORD = re.compile(r"(?<![\w./\\-])[\w./\\-]{2,200}\.[A-Za-z]\w{0,5}(?![\w./\\-])")
 
 
 def mandated_tool(transcript: Transcript) -> Iterator[Hit]:
     """One hit for each agent that answered without a tool that its instructions make a must."""
     for agent, acts in conduct(transcript).by_agent.items():
         answer = answer_of(act for act in acts if not act.planning)
-        if answer is None:
+        if answer is None or asks_back(answer.said):
             continue
+        asked = request(transcript, answer)
         called = {name for act in acts for name in act.names}
         for tool in offered(transcript, answer):
-            sentence = None if tool in called else _mandate(transcript, agent, tool)
+            sentence = None if tool in called else _mandate(transcript, agent, tool, asked)
             if sentence:
                 yield Hit(
                     (answer.label,),
@@ -113,10 +134,11 @@ def tool_bypassed(transcript: Transcript) -> Iterator[Hit]:
 
 
 def _own_path(transcript: Transcript, act: Act) -> str:
-    """A path of the request that the act's code opens without a tool, or nothing."""
-    if not act.code or set(offered(transcript, act)) & act.names:
+    """A path of the request that the act's code or command opens without a tool, or nothing."""
+    if not (act.code or act.command) or set(offered(transcript, act)) & act.coded:
         return ""
-    return next((m[1] for m in _PATH.finditer(act.code) if m[1] in transcript.goal), "")
+    paths = chain((m[1] for m in _PATH.finditer(act.code)), _WORD.findall(act.command))
+    return next((path for path in paths if path in transcript.goal), "")
 
 
 def _instructions(transcript: Transcript, agent: str) -> Iterator[str]:
@@ -126,11 +148,12 @@ def _instructions(transcript: Transcript, agent: str) -> Iterator[str]:
             yield message.text[:_HEAD]
 
 
-def _mandate(transcript: Transcript, agent: str, tool: str) -> str:
+def _mandate(transcript: Transcript, agent: str, tool: str, asked: str) -> str:
     """The sentence that makes a tool a must, or nothing."""
     for text in _instructions(transcript, agent):
         for sentence in _musts(text):
-            if _named_tool(sentence, tool) if _plain(tool) else mention(tool).search(sentence):
+            scope = _SCOPE.search(sentence)
+            if named(sentence, (tool,)) and (scope is None or concerns(asked, scope[1])):
                 return " ".join(sentence.split())[:240]
     return ""
 
@@ -142,24 +165,9 @@ def _musts(text: str) -> tuple[str, ...]:
     return tuple(one for one in sentences if _MUST.search(one) and not _UNLESS.search(one))
 
 
-def _plain(tool: str) -> bool:
-    return tool.isalpha() and tool.islower()
-
-
-def _named_tool(sentence: str, tool: str) -> bool:
-    """Whether a tool whose name is a plain word is meant: written as code, or with the word tool."""
-    return (
-        re.search(
-            rf"[`'\"]{re.escape(tool)}[`'\"]|\b{re.escape(tool)} (?:tool|function)\b|\btool {re.escape(tool)}\b",
-            sentence,
-        )
-        is not None
-    )
-
-
 def _allowed(transcript: Transcript, agent: str) -> frozenset[str]:
     for text in _instructions(transcript, agent):
-        match = _ALLOWED.search(text)
+        match = _ALLOWED.search(text) or _ALLOWED_IN_WORDS.search(text)
         if match:
             return _modules(match[1])
     return frozenset()
@@ -167,7 +175,8 @@ def _allowed(transcript: Transcript, agent: str) -> frozenset[str]:
 
 @cache
 def _modules(text: str) -> frozenset[str]:
-    return frozenset(_MODULE.findall(text))
+    found = frozenset(_MODULE.findall(text))
+    return frozenset() if "etc" in found else found - {"and"}
 
 
 def _covers(allowed: frozenset[str], module: str) -> bool:
@@ -191,6 +200,7 @@ MANDATED_TOOL = Check(
         "A must for a kind of request that this one was not, where the sentence does not say so in words the "
         "check knows."
     ),
+    version=2,
 )
 FORBIDDEN_IMPORT = Check(
     name="forbidden-import",
@@ -203,10 +213,11 @@ FORBIDDEN_IMPORT = Check(
     severity="MEDIUM.",
     cited="The model call that wrote the code.",
     false_alarms="A module allowed in another sentence.",
+    version=2,
 )
 TOOL_BYPASSED = Check(
     name="tool-bypassed",
-    about="code that does itself what the instructions want a tool for",
+    about="code or a command that does itself what the instructions want a tool for",
     category="Tool Selection Errors",
     dimensions=("TS",),
     find=tool_bypassed,
@@ -214,5 +225,6 @@ TOOL_BYPASSED = Check(
     confidence="likely",
     severity="MEDIUM.",
     cited="The first model call that does it.",
-    false_alarms="A path that is only mentioned in the code.",
+    false_alarms="A path that is only mentioned in the code or the command.",
+    version=2,
 )

@@ -1,17 +1,18 @@
 """An output that lacks a literal marker its instructions demand.
 
-Flags: the instructions say in so many words that an output ends with, begins with or is wrapped in a given text
-("end your answer with '<done>'", "write the '<end_plan>' tag and stop there"), and the output does not hold it
-anywhere. Why: whatever reads the output looks for the marker.
+Flags: the instructions say in so many words that an output ends with, begins with or is wrapped in a given text ("end
+your answer with '<done>'", "write the '<end_plan>' tag and stop there"), and the output does not hold it anywhere. Why:
+whatever reads the output looks for the marker.
 
 A demand is read from one sentence: a verb of position, a literal (quoted or a tag), and what it is about: the plan,
-code, the final answer, or every response. Sentences with a condition, a negation or an example, and those that do
-not say what they are about, demand nothing here. Demands hold for the call whose input states them; those on the
-final answer for the agent's last text.
+code, the final answer, or every response. "Respond only with JSON" demands that the final answer be JSON. Sentences
+with a condition, a negation or an example, and those that do not say what they are about, demand nothing here. Demands
+hold for the call whose input states them; those on the final answer for the agent's last text.
 
-Not flagged: outputs that were cut by their token limit or end at a stop sequence by the API's own word; an ending
-that is missing from every one of three or more outputs, which is how a stop sequence looks that the API
-took off; code without its marker, unless that is why it could not be read (code that ran was understood).
+Not flagged: an answer that asks back (the final one is still to come); outputs that were cut by their token limit or
+end at a stop sequence by the API's own word; an ending that is missing from every one of three or more outputs, which
+is how a stop sequence looks that the API took off; code without its marker, unless that is why it could not be read
+(code that ran was understood).
 
 Known false alarms: an ending used as stop sequence with fewer than three outputs.
 """
@@ -28,6 +29,7 @@ from gpa.ingest.dialects.call import Message
 from gpa.ingest.tool_calls import faults
 from gpa.ingest.transcript import Step, Transcript
 from gpa.judges.checks.check import Check, Hit
+from gpa.judges.checks.replies import asks_back, at_limit, filtered
 
 Scope = Literal["plan", "code", "final", "every"]
 
@@ -51,6 +53,8 @@ _POSITION = re.compile(
     rf"""{_ENDING.pattern}
       |\b(?:begins?|starts?|preface|prefix)\b{_NEAR}\bwith\b
       |\b(?:wrap|enclose|put|place|surround|return|give)(?:ped|d|ed)?\b{_NEAR}\b(?:in|inside|within|between|with)\b
+      |\bformatted\ (?:as|like)\b
+      |\b(?:last|final)\ line\b(?:\ of\ (?:your|the)\ \w+)?\ (?:must|should|has\ to|needs\ to)\ (?:be|read|say)\b
       |\buse\ the\ following\ (?:template|format)\s*:""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -63,18 +67,27 @@ _LITERAL = re.compile(
     )""",
     re.VERBOSE,
 )
+_JSON_ONLY = re.compile(
+    r"\b(?:respond|answer|reply)\s+(?:only|solely|exclusively)\s+(?:with|in)\s+(?:a\s+)?(?:single\s+)?(?:valid\s+)?JSON\b"
+    r"(?=\s*(?:object|array|list|format)?\s*(?:[.!:,]|$))",
+    re.IGNORECASE,
+)
+_LITERAL_JSON = re.compile(r'(?:```(?:json)?\s*)?(?:"[^\n]*"|-?\d[\d.e+-]*|true|false|null)(?:\s*```)?')
+_JSON = "JSON"
+"""Stands as the marker where no literal is demanded, but a whole answer in JSON."""
 _SIGN = re.compile(r"(?<!\w)['\"`“]|</?[A-Za-z_]|[A-Z]{3}|\\boxed")
 """What each kind of literal begins with: most lines hold none, and are passed over quickly."""
 _SHOWN = re.compile(r"\s*(?:calling tools?:|call id:|observations?:|error:|execution logs:|thought:)", re.IGNORECASE)
 """How messages begin that show what was done instead of asking for something."""
 _PLACEHOLDER = re.compile(
-    r"(?<=.)\s*(?:[\[{<(]\s*(?:your|the|an?|insert|answer|final)\b.*|\.\.\.|…|\{\{?\w*\}?\}.*|\[[A-Z][A-Z ]+\].*)",
+    r"(?<=.)\s*(?:[\[{<(]\s*(?:your|the|an?|insert|answer|final)\b.*|\.\.\.|…|\{\{?\w*\}?\}.*|\[[A-Z][A-Z ]+\].*"
+    r"|(?<=[:=] )<[\w -]+>.*)",
     re.IGNORECASE,
 )
 _UNLESS = re.compile(
     r"\b(?:if|unless|when|whenever|in case|either|or|may|might|can|could|optional(?:ly)?|for example|e\.g\.|such as"
     r"|like|do not|don't|never|avoid|not|instead|without|will|would|was|were|did"
-    r"|user|tool|observation|input|file|filename|string|line|word|paragraph|sentence|section)\b",
+    r"|user|tool|observation|input|file|filename|string|(?<!last )(?<!final )line|word|paragraph|sentence|section)\b",
     re.IGNORECASE,
 )
 _SCOPES: tuple[tuple[Scope, re.Pattern[str]], ...] = (
@@ -88,7 +101,12 @@ _SCOPES: tuple[tuple[Scope, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
-    ("final", re.compile(r"\b(?:answer|final (?:response|reply|output|report|message))\b", re.IGNORECASE)),
+    (
+        "final",
+        re.compile(
+            r"\b(?:answer|(?:final|your) (?:response|reply|output|report|message)|(?:last|final) line)\b", re.IGNORECASE
+        ),
+    ),
 )
 
 
@@ -130,6 +148,7 @@ def find(transcript: Transcript) -> Iterator[Hit]:
         if not text or _cut(step):
             continue
         final = last[step.agent] == step.label and not any(message.tool_name for message in step.output)
+        final = final and not asks_back(text)
         for message, demand in read.of(_instructions(transcript, step, whole=final and step.agent in asked)):
             own = message.role == "user" and message in step.messages
             applies = {
@@ -139,7 +158,7 @@ def find(transcript: Transcript) -> Iterator[Hit]:
                 "final": final,
             }
             if applies[demand.scope]:
-                held[demand][step.label] = demand.marker.lower() in text
+                held[demand][step.label] = _holds(text, demand.marker)
     order = {step.label: number for number, step in enumerate(models)}
     for demand, outputs in held.items():
         lacking = sorted((label for label, present in outputs.items() if not present), key=order.__getitem__)
@@ -172,8 +191,22 @@ def demands(text: str) -> Iterator[Demand]:
 @lru_cache(maxsize=4_096)
 def _of_line(line: str) -> tuple[Demand, ...]:
     """What a line demands; remembered, as the traces of one agent begin with the same lines."""
-    found = (_demand(line, position) for position in _POSITION.finditer(line))
+    found = [_demand(line, position) for position in _POSITION.finditer(line)]
+    found += [_json_demand(line, position) for position in _JSON_ONLY.finditer(line)]
     return tuple(demand for demand in found if demand is not None)
+
+
+def _json_demand(line: str, position: re.Match[str]) -> Demand | None:
+    before = line[_sentence_start(line, position) : position.start()]
+    return (
+        None
+        if _UNLESS.search(before)
+        else Demand(_JSON, "final", ending=False, sentence=f"{before}{position[0]}".strip())
+    )
+
+
+def _sentence_start(line: str, position: re.Match[str]) -> int:
+    return max(line.rfind(sign, 0, position.start()) for sign in (". ", "! ", "? ", "; ")) + 1
 
 
 def _demand(line: str, position: re.Match[str]) -> Demand | None:
@@ -182,7 +215,7 @@ def _demand(line: str, position: re.Match[str]) -> Demand | None:
         return None
     marker = next(value for value in literal.groups() if value is not None)
     marker = _PLACEHOLDER.sub("", marker.replace("\\n", " ")).strip()
-    start = max(line.rfind(sign, 0, position.start()) for sign in (". ", "! ", "? ", "; ")) + 1
+    start = _sentence_start(line, position)
     sentence = line[start : literal.end()].strip()
     rest = line[literal.end() : literal.end() + 60]
     before = line[start : literal.start()]
@@ -204,10 +237,20 @@ def _said(step: Step) -> str:
     )
 
 
+def _holds(text: str, marker: str) -> bool:
+    """Whether a text, in small letters, holds a marker; what shows an object, a list or a literal is JSON enough."""
+    if marker == _JSON:
+        return "{" in text or "[" in text or _LITERAL_JSON.fullmatch(text.strip()) is not None
+    return marker.lower() in text
+
+
 def _cut(step: Step) -> bool:
     """Whether the output ends where a limit or a stop sequence cut it."""
-    reason = step.finish_reason.lower()
-    return "length" in reason or "max_tokens" in reason or "stop_sequence" in reason or "content_filter" in reason
+    return at_limit(step) or filtered(step) or "stop_sequence" in step.finish_reason.lower()
+
+
+def _named(demand: Demand) -> str:
+    return demand.marker if demand.marker == _JSON else repr(demand.marker)
 
 
 def _hit(transcript: Transcript, demand: Demand, first: list[str], times: int) -> Hit:
@@ -216,7 +259,7 @@ def _hit(transcript: Transcript, demand: Demand, first: list[str], times: int) -
     return Hit(
         tuple(first),
         quote=text[-_TAIL:] if demand.ending else text[:_TAIL],
-        problem=f"{lacks} {demand.marker!r}, which its instructions demand: {demand.sentence}",
+        problem=f"{lacks} {_named(demand)}, which its instructions demand: {demand.sentence}",
         severity="MEDIUM" if demand.scope == "final" else "LOW",
     )
 
@@ -235,5 +278,5 @@ CHECK = Check(
         "An ending that serves as stop sequence, so that the API takes it off, in a run with fewer than "
         "three such outputs."
     ),
-    version=2,
+    version=3,
 )

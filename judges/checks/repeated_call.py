@@ -2,12 +2,17 @@
 
 Flags: an agent calls a tool with the same arguments and gets the same result, or the same error, as the last time.
 Why: the second call could not tell it anything, and a loop of them is the commonest waste in agent runs. One hit
-holds all repeats of one call.
+holds all repeats of one call. Figures that only say how long a look took are no part of its result.
 
-Not flagged: polling (the results differ, or say that something is still running), a first retry after a transient
-error (rate limit, time-out, 5xx), a call again in a new turn of the user, a repeat inside one piece of code (a
-retry the agent did not decide on), and a call that may have another effect now because a different call succeeded
-in between, unless the tool only reads by its name. MEDIUM, HIGH from the third repeat on.
+A tool that reads (by its name) is held to every repeat, and so is any call that fails again. Any other tool may be
+meant to act again each time (a key pressed, an item added, a die rolled), so that its successes count only from the
+third repeat on, and only where the result is more than a receipt.
+
+Not flagged: polling (the results differ, something came in the end, or the result says that something is still
+running), waiting, a first retry after a transient error (rate limit, time-out, 5xx), a call again in a new turn of the
+user, repeats within one model turn or one piece of code (decided on before there was a result), the same task for
+several sub-agents, and a call after a change: a success in between of a tool that does not read, told or silent, and
+for a tool that acts any new result. MEDIUM, HIGH from the third repeat on, but never for a tool that acts and works.
 
 Known false alarms: a tool with a reading name that changes something; a check repeated on purpose after a change
 made outside every tool.
@@ -18,6 +23,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -39,8 +45,31 @@ _READS = re.compile(
     r"(?:^|[_.\-/ ])(?:get|search|list|read|find|look_?up|fetch|query|visit|retrieve|view|show|describe|inspect|browse)"
     r"(?:$|[_.\-/ ])"
 )
+_WAITS = re.compile(r"(?:^|[_.\-/ ])(?:sleep|wait|delay|pause)(?:$|[_.\-/ ])")
+_TOOK = re.compile(
+    r'"(?:took|latency|elapsed_?ms|(?:query|search|response|request)_?time|request_?id)(?:_?(?:ms|s|seconds))?"\s*:\s*'
+    r'(?:"[^"]*"|[\d.]+)',
+    re.IGNORECASE,
+)
+"""What a JSON result says of the look and not of what was looked at."""
 _WORD_EDGE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HIGH_FROM = 3
+_ACTS_FROM = 3
+_RECEIPT_WORDS = 6
+"""Words of a result that only says that something was done."""
+
+
+class _News(Struct):
+    """How often an agent had done or learnt something new."""
+
+    any: int = 0
+    """New results, and successes without one: what may be a reason to act again."""
+    acts: int = 0
+    """Successes of tools that do not read: what may be a reason to look again."""
+
+    def to(self, tool: str) -> int:
+        """Those that give a reason to call the tool again."""
+        return self.acts if _reads(tool) else self.any
 
 
 class _Known(Struct):
@@ -48,61 +77,98 @@ class _Known(Struct):
 
     first: ToolCall
     outcome: str
-    changes: int = 0
-    """How many calls with a new outcome the agent had made when it last made this one."""
+    latest: str = ""
+    """Label of the model call behind the latest of them."""
+    news: int = 0
+    """What the agent had for news when it last made this one."""
     retries: int = 0
     repeats: list[ToolCall] = []
 
 
 def find(transcript: Transcript) -> Iterator[Hit]:
-    """One hit for each call that was repeated in vain."""
+    """One hit for each tool whose calls an agent repeated in vain."""
     turns = _turns(transcript)
+    delegates = {agent.name for agent in transcript.agents}
     known: dict[tuple[str, int, str, str], _Known] = {}
-    changes: dict[str, int] = defaultdict(int)
+    news: dict[str, _News] = defaultdict(_News)
     found: list[_Known] = []
     for call in tool_calls(transcript):
-        if not call.answered or not _recorded(call):
+        if not _recorded(call):
+            _note(call, news[call.agent], new=False)
             continue
-        key = (call.agent, turns.get(call.asked or call.before, 0), call.tool, call.key)
+        decided = call.asked or call.before
+        key = (call.agent, turns.get(decided, 0), call.tool, call.key)
         last = known.get(key)
-        if last is None or last.outcome != _outcome(call):
+        new = last is None or last.outcome != _outcome(call)
+        if last is None or new:
+            if last is not None and last.news == news[call.agent].to(call.tool):
+                last.repeats.clear()  # what they were waiting for came
             known[key] = last = _Known(call, _outcome(call))
-            changes[call.agent] += not call.error
-        elif _in_vain(call, last, changes[call.agent]):
-            if not last.repeats:
-                found.append(last)
+            found.append(last)
+        # A trace without its model calls does not tell turns apart.
+        elif (
+            (not decided or decided != last.latest)
+            and call.tool not in delegates
+            and _in_vain(call, last, news[call.agent])
+        ):
             last.repeats.append(call)
-        last.changes = changes[call.agent]
+        _note(call, news[call.agent], new=new)
+        last.latest = decided
+        last.news = news[call.agent].to(call.tool)
     by_tool: dict[tuple[str, str], list[_Known]] = {}
     for last in found:
-        by_tool.setdefault((last.first.agent, last.first.tool), []).append(last)
+        if last.repeats and (_surely(last.first) or _too_often(last)):
+            by_tool.setdefault((last.first.agent, last.first.tool), []).append(last)
     for several in by_tool.values():
         yield _hit(several)
 
 
-def _in_vain(call: ToolCall, last: _Known, changes: int) -> bool:
+def _note(call: ToolCall, news: _News, *, new: bool) -> None:
+    """Count what a call brought: one that says nothing and did not fail has done its work."""
+    acted = not call.error and not _reads(call.tool)
+    news.acts += acted
+    news.any += not call.error and (new or (acted and not call.result))
+
+
+def _in_vain(call: ToolCall, last: _Known, news: _News) -> bool:
     """Whether a call with the outcome of the last time was made with nothing new to be learnt from it."""
-    if not call.asked and call.before and call.before == last.first.before:
+    if _WAITS.search(_spelt(call.tool)):
         return False
     if call.error and _TRANSIENT.search(call.error[:2_000]):
         last.retries += 1
         return last.retries > 1
     if not call.error and len(call.result) <= _WAITING_MAX and _WAITING.search(call.result):
         return False
-    return changes == last.changes or _reads(call.tool)
+    return news.to(call.tool) == last.news
+
+
+def _surely(call: ToolCall) -> bool:
+    """Whether the call could only tell, not do: it failed, or its tool reads."""
+    return bool(call.error) or _reads(call.tool)
+
+
+def _too_often(known: _Known) -> bool:
+    return len(known.repeats) >= _ACTS_FROM and len(known.first.result.split()) > _RECEIPT_WORDS
 
 
 def _recorded(call: ToolCall) -> bool:
     """Whether the trace holds both what was asked and what came back: a producer can be told to leave either out."""
-    return call.arguments != "" and bool(call.error or call.result)
+    return call.answered and call.arguments != "" and bool(call.error or call.result)
 
 
+@lru_cache(maxsize=4_096)
 def _reads(tool: str) -> bool:
-    return _READS.search(_WORD_EDGE.sub("_", tool).lower()) is not None
+    return _READS.search(_spelt(tool)) is not None
+
+
+def _spelt(tool: str) -> str:
+    return _WORD_EDGE.sub("_", tool).lower()
 
 
 def _outcome(call: ToolCall) -> str:
-    return f"error: {call.error.strip()}" if call.error else call.result.strip()
+    if call.error:
+        return f"error: {call.error.strip()}"
+    return (_TOOK.sub("", call.result) if _reads(call.tool) else call.result).strip()
 
 
 def _turns(transcript: Transcript) -> dict[str, int]:
@@ -134,7 +200,7 @@ def _hit(several: list[_Known]) -> Hit:
         tuple(dict.fromkeys((repeats[0].labels[0], repeats[-1].labels[0]))),
         quote=repeats[-1].key or first.result or first.error,
         problem=f"{first.tool} was called {times} with the same arguments and gave {what}",
-        severity="HIGH" if len(repeats) >= _HIGH_FROM else "MEDIUM",
+        severity="HIGH" if len(repeats) >= _HIGH_FROM and _surely(first) else "MEDIUM",
     )
 
 
@@ -150,12 +216,12 @@ CHECK = Check(
     dimensions=("EE",),
     find=find,
     why="The second call could not tell the agent anything: loops of them are the commonest waste.",
-    confidence="certain",
-    severity="MEDIUM; HIGH from the third repeat on.",
+    confidence="likely",
+    severity="MEDIUM; HIGH from the third repeat on of what fails or only reads.",
     cited="The model call of the first repeat and of the last; one finding an agent and tool.",
     false_alarms=(
         "A tool with a reading name that changes something; a check repeated on purpose after a change made "
         "outside every tool."
     ),
-    version=2,
+    version=3,
 )

@@ -2,8 +2,10 @@
 
 A strict validator is the wrong tool here: recorded schemas are cut, mix dialects (`"type": "any"`, `"STRING"`,
 `nullable`, a bare table of parameters, `required: true` beside a type) and come from untrusted files (remote
-`$ref`, slow patterns). Only four rules are applied, those a model can be blamed for; whatever is not understood
-allows everything, so a broken schema is never the agent's fault.
+`$ref`, slow patterns). Only those rules are applied that a model can be blamed for: names, what is required, types, and
+the values of `enum` and `const`. Bounds (`minimum`, `maxLength`, ...), `pattern` and `format` are not: what breaks them
+the tool says better, if it minds. Whatever is not understood allows everything, so a broken schema is never the agent's
+fault.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["unknown", "missing", "type", "enum"]
+Kind = Literal["unknown", "unnamed", "missing", "type", "enum"]
 
 _MAX_DEPTH = 40
 _STRUCTURE = ("properties", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties", "$schema", "required")
@@ -90,7 +92,7 @@ def _check(schema: Any, value: Any, root: dict[str, Any], path: str, depth: int)
     if types and not _is(value, types):
         yield Violation("type", path, f"{path or 'the arguments'}: expected {' or '.join(types)}, got {_name(value)}")
         return
-    allowed = schema.get("enum")
+    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(allowed, list) and allowed and not _among(value, allowed):
         shown = ", ".join(map(repr, allowed[:8])) + (", ..." if len(allowed) > 8 else "")
         yield Violation("enum", path, f"{path}: {_short(value)} is not one of {shown}")
@@ -141,12 +143,11 @@ def _object(
             yield from _check(extra, item, root, f"{prefix}{name}", depth + 1)
         elif extra is not True and not composed and (extra is False or "properties" in schema):
             known = ", ".join(list(properties)[:12]) or "none"
-            problem = (
-                f"{prefix}{name}: no such argument (known: {known})"
-                if name
-                else f"an argument without a name (known: {known})"
-            )
-            yield Violation("unknown", prefix + str(name), problem, closed=extra is False)
+            if name:
+                problem = f"{prefix}{name}: no such argument (known: {known})"
+                yield Violation("unknown", prefix + str(name), problem, closed=extra is False)
+            else:
+                yield Violation("unnamed", path, f"an argument without a name (known: {known})")
 
 
 def _resolve(ref: str, root: dict[str, Any]) -> Any:

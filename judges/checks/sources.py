@@ -113,18 +113,16 @@ def offered(transcript: Transcript, act: Act) -> tuple[str, ...]:
 
 @cache
 def mention(tool: str) -> re.Pattern[str]:
-    """Matches the tool's name in prose: words may be written apart."""
+    """Matches the tool's name in prose: words may be written apart, one plain word only as code or beside `tool`."""
+    if tool.isalpha() and tool.islower():
+        return re.compile(rf"[`'\"]{tool}[`'\"]|\b{tool} (?:tool|function)\b|\btool {tool}\b")
     words = [re.escape(word) for word in re.split(r"[_\-\s.]+|(?<=[a-z])(?=[A-Z])", tool) if word]
     return re.compile(r"(?<!\w)" + r"[_\-\s]?".join(words) + r"(?!\w)", re.IGNORECASE)
 
 
 def named(text: str, tools: Iterable[str]) -> list[str]:
-    """The tools a text names. Names that are one plain word count only where they are written as code."""
-    return [
-        tool
-        for tool in tools
-        if (mention(tool).search(text) if not tool.isalpha() or not tool.islower() else f"`{tool}`" in text)
-    ]
+    """The tools a text names."""
+    return [tool for tool in tools if mention(tool).search(text)]
 
 
 def needs_source(step: str, tools: Iterable[str]) -> bool:

@@ -1,12 +1,15 @@
 """Arguments that break the tool's own schema, as the trace states it.
 
-Flags: an argument the tool does not have, a required one left out, a wrong type, a value outside an enum, arguments
-that are not a JSON object. Why: the one kind of tool error that is certain without reading anything else.
+Flags: an argument the tool does not have or without a name, a required one left out, a wrong type, a value outside an
+enum, arguments that are not a JSON object. Why: the one kind of tool error that is certain without reading anything
+else. Bounds, patterns and formats are not judged (`schema.py`).
 
 Judged are the model's own arguments where they are recorded; a tool step alone only for what made it fail, because
 frameworks add arguments of their own. An argument the schema merely does not list (`additionalProperties` absent)
 counts when the call did not succeed: JSON Schema allows it, the tool did not. LOW when the call worked all the
 same.
+
+Text that ran was whole when it was sent, and only its record is cut, unless the error says that it was no JSON.
 
 Known false alarms: a framework that fills in required arguments itself and does not take them out of the schema it
 shows the model; a tool redefined in the course of a run where the trace records only its first schema.
@@ -14,6 +17,7 @@ shows the model; a tool redefined in the course of a run where the trace records
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +27,11 @@ from gpa.judges.checks.check import Check, Hit
 from gpa.judges.checks.schema import Violation, violations
 
 _SHOWN = 4
+_NO_JSON = re.compile(
+    r"json|unterminated string|expecting (?:value|property name|'[,:]' delimiter)"
+    r"|(?:pars|decod)(?:e|ing)\b[^.\n]{0,40}\b(?:arguments|parameters|input)",
+    re.IGNORECASE,
+)
 
 
 def find(transcript: Transcript) -> Iterator[Hit]:
@@ -46,8 +55,8 @@ def find(transcript: Transcript) -> Iterator[Hit]:
 def _problems(call: ToolCall, schema: dict[str, Any]) -> Iterator[str]:
     worked = call.answered and not call.error
     if isinstance(call.arguments, str) and call.arguments.strip():
-        # Text that ran was whole when it was sent: only its record is cut.
-        if call.asked and not worked and not call.ran and call.arguments.lstrip().startswith(("{", "[")):
+        refused = not worked and (not call.ran or _NO_JSON.search(call.error) is not None)
+        if call.asked and refused and call.arguments.lstrip().startswith(("{", "[")):
             yield "not a JSON object"
         return
     arguments = call.arguments or {}
@@ -58,16 +67,13 @@ def _problems(call: ToolCall, schema: dict[str, Any]) -> Iterator[str]:
     if positional:
         arguments = {name: value for name, value in arguments.items() if name != "args"}
     for violation in violations(schema, arguments, partial=positional):
-        if _counts(violation, call, worked=worked):
+        if _counts(violation, call):
             yield violation.problem
 
 
-def _counts(violation: Violation, call: ToolCall, *, worked: bool) -> bool:
-    if not call.asked:
-        return bool(call.error)
-    if violation.kind == "unknown" and not violation.closed:
-        return bool(call.error)
-    return not (violation.kind == "missing" and worked)
+def _counts(violation: Violation, call: ToolCall) -> bool:
+    """Whether it is the model's fault: what a framework may add, or a schema merely does not list, has to fail."""
+    return bool(call.error) or (call.asked != "" and (violation.kind != "unknown" or violation.closed))
 
 
 CHECK = Check(
@@ -76,7 +82,10 @@ CHECK = Check(
     category="Formatting Errors",
     dimensions=("TC",),
     find=find,
-    why="The tool states what it takes; a call that breaks this cannot do what was meant.",
+    why=(
+        "The tool states what it takes; a call that breaks this cannot do what was meant. Judged are names, types, "
+        "what is required, `enum` and `const`; not bounds (`minimum`, `maxLength`), `pattern` and `format`."
+    ),
     confidence="certain",
     severity="MEDIUM; LOW when the call worked all the same.",
     cited="The model call that wrote the arguments.",
@@ -84,5 +93,5 @@ CHECK = Check(
         "A framework that fills in required arguments itself and leaves them in the schema it shows the "
         "model; a tool redefined in the course of a run."
     ),
-    version=2,
+    version=3,
 )

@@ -84,6 +84,17 @@ def test_a_step_longer_than_a_part_is_cut_inside_and_says_so() -> None:
     assert all(count_text(part) <= 2_000 for part in parts)
 
 
+def test_what_is_cut_is_told_by_step() -> None:
+    cuts: list[tuple[str, int]] = []
+    steps = (step(1, output=said("short")), step(2, output=said("x" * 100_000)))
+    parts = segments(run(*steps), 2_000, on_cut=lambda label, count: cuts.append((label, count)))
+    [(label, count)] = cuts
+    assert label == "s2"
+    assert abs(sum(part.count("x" * 10) for part in parts) * 10 + count - 100_000) < 200
+    segments(LONG, 3_000, on_cut=lambda label, count: cuts.append((label, count)))
+    assert len(cuts) == 1
+
+
 def test_a_step_of_very_many_texts_is_cut_too() -> None:
     many = tuple(Message("user", f"{n} " + "y" * 300) for n in range(500))
     parts = segments(run(step(1, messages=many), step(2)), 3_000)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from gpa.ingest.agents import Agent
-from gpa.ingest.tool_calls import error_in, faults, tool_calls
+from gpa.ingest.tool_calls import faults, tool_calls
 from gpa.ingest.transcript import Step
 from tests.judges.checks.transcripts import SEARCH, call, llm, result, said, tool, transcript
 
@@ -87,31 +87,6 @@ def test_a_sub_agent_is_what_ran_its_call() -> None:
     agents = (given.agents[0], Agent("helper", parent="main"))
     (found,) = tool_calls(replace(given, agents=agents))
     assert (found.asked, found.ran, found.result) == ("s1", "s2", "7")
-
-
-@pytest.mark.parametrize(
-    ("text", "is_error"),
-    [
-        ("Error: no such thing", True),
-        ("Call id: call_1\nError:\nno such thing", True),
-        ("Error executing tool search: boom", True),
-        ("Traceback (most recent call last):\n ...", True),
-        ("ValueError: bad", True),
-        ("requests.exceptions.ConnectionError: refused", True),
-        ("<tool_use_error>no</tool_use_error>", True),
-        ('{"error": "boom"}', True),
-        ('{"isError": true, "content": []}', True),
-        ('{"status": "error"}', True),
-        ('{"error": null, "rows": 3}', False),
-        ('{"error": "cut', False),
-        ('{"text": "no error"}', False),
-        ("The error rate is 5 %", False),
-        ("Errors and how to handle them: a chapter", False),
-        ("", False),
-    ],
-)
-def test_error_reports_are_told_from_results(text: str, is_error: bool) -> None:
-    assert bool(error_in(text)) is is_error
 
 
 def test_an_exception_that_goes_up_is_one_fault_where_it_arose() -> None:

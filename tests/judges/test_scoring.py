@@ -19,7 +19,14 @@ from tests.judges.checks.transcripts import SEARCH, call, llm, said, tool, trans
 LOW, MEDIUM, HIGH = "LOW", "MEDIUM", "HIGH"
 
 
-def test_a_dimension_that_no_check_looks_at_is_not_applicable() -> None:
+def test_a_dimension_that_no_selected_check_looks_at_is_not_applicable() -> None:
+    outcome = only(judge(TEN, ["GF"], checks=(finds(),)))
+    assert isinstance(outcome, NotApplicable)
+    assert outcome.reason == "none of the checks that judge Goal Fulfillment was selected"
+
+
+def test_a_dimension_that_no_check_looks_at_needs_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpa.judges.scoring.CHECKS", (finds(),))
     outcome = only(judge(TEN, ["GF"], checks=(finds(),)))
     assert isinstance(outcome, NotApplicable)
     assert outcome.reason == "no check that runs can judge Goal Fulfillment; it needs an LLM judge"

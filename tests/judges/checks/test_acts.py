@@ -39,6 +39,41 @@ def test_code_that_nobody_ran_is_only_shown() -> None:
     assert (act.acts, act.names, act.prose) == (True, frozenset({"print", "search"}), "I look.\n\n\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "command"),
+    [
+        ({"code": "import os\nprint(1)"}, "import os\nprint(1)", ""),
+        ({"script": "x = 1"}, "x = 1", ""),
+        ({"cmd": "cat in/a.txt"}, "", "cat in/a.txt"),
+        ({"command": "python - <<E\nimport os\nE"}, "python - <<E\nimport os\nE", ""),
+        ({"code": "EUR"}, "", ""),
+        ({"source": "https://a.org"}, "", ""),
+        ({"code": 7}, "", ""),
+        ({"content": "import os"}, "", ""),
+        ("import os", "", ""),
+    ],
+    ids=[
+        "python",
+        "script",
+        "shell",
+        "python in a shell",
+        "a currency",
+        "an address",
+        "a number",
+        "a text",
+        "no names",
+    ],
+)
+def test_code_is_also_what_is_sent_to_a_tool_that_runs_it(arguments: object, code: str, command: str) -> None:
+    act = conduct(transcript(llm(said("I run it."), call("run", arguments)))).acts["s1"]
+    assert (act.code, act.command, act.prose) == (code, command, "I run it.")
+
+
+def test_code_that_a_tool_runs_does_not_hand_over_the_answer() -> None:
+    act = conduct(transcript(llm(call("run", {"code": "def done():\n    pass\ndone()"})))).acts["s1"]
+    assert ("done" in act.names, act.finishes) == (True, False)
+
+
 def test_names_in_texts_and_comments_are_no_calls() -> None:
     found = transcript(llm(coded("I look.", "print('search(x)')  # search(x)")), llm(new=(result("x"),)))
     assert conduct(found).acts["s1"].names == {"print"}

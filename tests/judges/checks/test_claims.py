@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gpa.ingest.dialects.call import Tool
+from gpa.ingest.transcript import Plan, Step
 from gpa.judges.checks.claims import claimed_call, claimed_work, from_memory, simulated_result
-from tests.judges.checks.transcripts import DESK, FINAL, SEARCH, call, coded, llm, result, said, tool, transcript
+from tests.judges.checks.transcripts import DESK, FINAL, SEARCH, call, coded, llm, result, said, tool, transcript, user
 
 TOOLS = (DESK, FINAL)
 PRINTS = 'task = "Please find the figure."\nprint(task)'
@@ -27,6 +29,74 @@ def test_claimed_call(text: str, code: str, *, found: bool) -> None:
     steps = (llm(coded(text, code)), llm(coded("Done.", "final_answer(7)"), new=(result("x"),)))
     hits = list(claimed_call(transcript(*steps, tools=TOOLS)))
     assert [hit.labels for hit in hits] == ([("s1",)] if found else [])
+
+
+ANNOUNCES = said("I will now call the search tool.")
+CALLS = call("search", {"query": "a"})
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        pytest.param((llm(ANNOUNCES),), ["s1"], id="the answer is only an announcement"),
+        pytest.param((llm(ANNOUNCES), llm(ANNOUNCES), llm(said("7"))), ["s1"], id="announced twice, once found"),
+        pytest.param((llm(ANNOUNCES, call("desk")), llm(said("7"))), ["s1"], id="another call"),
+        pytest.param((llm(ANNOUNCES, CALLS), llm(said("7"))), [], id="made at once"),
+        pytest.param((llm(ANNOUNCES), llm(CALLS), llm(said("7"))), [], id="made later"),
+        pytest.param((llm(CALLS), llm(ANNOUNCES)), ["s2"], id="made before, announced again"),
+        pytest.param((llm(ANNOUNCES, finish="tool_calls"),), [], id="the call is not recorded"),
+        pytest.param((llm(said("I will call the search tool: for what?")),), [], id="asks the user"),
+        pytest.param((llm(said("Let me know what the search tool can run for you.")),), [], id="an offer"),
+        pytest.param((llm(said("After you confirm, I will call the search tool.")),), [], id="on a condition"),
+        pytest.param((llm(said("I will search my memory.")),), [], id="a verb like a tool"),
+        pytest.param((llm(said('<tool_call>{"name": "search", "arguments": {}}</tool_call>')),), ["s1"], id="as text"),
+        pytest.param((llm(said("Action: search\nAction Input: a")), llm(said("7"))), ["s1"], id="as an action"),
+        pytest.param(
+            (llm(said("Action: search\nAction Input: a")), llm(said("7"), new=(user("Observation: 7"),))),
+            [],
+            id="as an action that was run",
+        ),
+        pytest.param((llm(said('Send {"name": "Ann", "input": "a"}.')),), [], id="text that is no call"),
+    ],
+)
+def test_a_call_that_is_announced_and_never_made(steps: tuple[Step, ...], found: list[str]) -> None:
+    hits = list(claimed_call(transcript(*steps, tools=(SEARCH, Tool("desk")))))
+    assert [hit.labels[0] for hit in hits] == found
+
+
+def test_a_plan_announces_nothing() -> None:
+    steps = (llm(ANNOUNCES), llm(said("7")))
+    assert (
+        list(claimed_call(transcript(*steps, tools=(SEARCH,), plans=(Plan("s1", "main", "Search.", replan=False),))))
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        pytest.param(
+            (llm(said("Action: search[a]\nObservation: It is 7.")),),
+            ["Observation: It is 7."],
+            id="made up with the call",
+        ),
+        pytest.param(
+            (llm(said("Action: search[a]\nObservation: 7")), llm(said("8"), new=(user("Observation: 8"),))),
+            [],
+            id="replaced by the real one",
+        ),
+        pytest.param((llm(said("Observation: it rains.")),), [], id="no call written"),
+        pytest.param(
+            (llm(said("I use simulated search results."), call("write", {"text": "7"})), llm(said("Done."))),
+            ["simulated search"],
+            id="beside a call",
+        ),
+    ],
+)
+def test_a_result_that_is_made_up(steps: tuple[Step, ...], found: list[str]) -> None:
+    given = transcript(*steps, tools=(SEARCH, Tool("write")))
+    assert [hit.quote for hit in simulated_result(given)] == found
+    assert not found or not list(claimed_call(given))
 
 
 @pytest.mark.parametrize(

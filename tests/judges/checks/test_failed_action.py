@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from gpa.ingest.transcript import Step
 from gpa.judges.checks.failed_action import exhausted, failed
-from tests.judges.checks.transcripts import FINAL, SEARCH, call, coded, llm, result, said, tool, transcript
+from tests.judges.checks.transcripts import FINAL, SEARCH, call, coded, llm, result, said, tool, transcript, user
 
 
 def told(error: str) -> tuple[Step, ...]:
@@ -66,3 +67,28 @@ def test_running_out_of_something_is_told_apart() -> None:
     found = transcript(*steps, tools=(SEARCH,))
     assert [hit.labels for hit in exhausted(found)] == [("s3",)]
     assert list(failed(found)) == []
+
+
+def test_a_status_of_one_word_is_read_together_with_the_result() -> None:
+    asked, ran, *rest = told("error")
+    ran = replace(ran, output=(result("MemoryError: out of memory", "c1"),))
+    given = transcript(asked, ran, *rest, tools=(SEARCH,))
+    assert [hit.quote for hit in exhausted(given)] == ["error\nMemoryError: out of memory"]
+    assert list(failed(given)) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "found"),
+    [
+        ("Create a.txt unless it is there.", "FileNotFoundError: no such file: a.txt", 0),
+        ("Create a.txt unless it is there.", "ValueError: bad header", 1),
+        ("Reproduce bug 7, then fix it.", "ValueError: bad header", 0),
+        ("Summarise a.txt.", "FileNotFoundError: no such file: a.txt", 1),
+        ("Summarise a.txt.", "PermissionError: a.txt", 0),
+        ("Summarise a page.", "site blocked", 0),
+    ],
+)
+def test_a_probe_and_a_closed_door_are_no_failures(request_: str, error: str, found: int) -> None:
+    asked, *rest = told(error)
+    given = transcript(replace(asked, messages=(user(request_),)), *rest, tools=(SEARCH,))
+    assert len(list(failed(given))) == found

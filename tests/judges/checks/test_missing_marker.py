@@ -26,6 +26,15 @@ from tests.judges.checks.transcripts import call, llm, said, transcript, user
         ("Finish your final response with the word TERMINATE.", [("TERMINATE", "final")]),
         ('Every response must end with "-- OVER".', [("-- OVER", "every")]),
         ("Start each reply with `STATUS:` and be brief.", [("STATUS:", "every")]),
+        ("Finish your reply with 'TERMINATE'.", [("TERMINATE", "final")]),
+        ("Your last line must be `FINAL RESULT: <number>`.", [("FINAL RESULT:", "final")]),
+        ("The last line of your answer should read 'OVER <and out>'.", [("OVER <and out>", "final")]),
+        ("Your final answer must be formatted as RESULT: [YOUR RESULT].", [("RESULT:", "final")]),
+        ("Respond only with JSON.", [("JSON", "final")]),
+        ("Answer only in valid JSON: no prose.", [("JSON", "final")]),
+        ("If asked for data, respond only with JSON.", []),
+        ("Respond only with JSON files that exist.", []),
+        ("The last line of the file must be 'EOF'.", []),
         ("If you are unable, end your answer with 'NONE'.", []),
         ("Do not end your answer with 'Regards'.", []),
         ("For example, end your answer with 'x y z'.", []),
@@ -41,6 +50,7 @@ def test_demands(sentence: str, demanded: list[tuple[str, str]]) -> None:
 
 ANSWER = "End your answer with '<done>'."
 EVERY = "Every response must end with '<over>'."
+JSON = "Respond only with JSON."
 PLAN = "The plan must end with '<eop>'."
 
 
@@ -79,6 +89,10 @@ PLAN = "The plan must end with '<eop>'."
         pytest.param("", (llm(said("1. look"), new=(user(PLAN),)),), (), [("s1",)], id="plan asked for in this call"),
         pytest.param("Code must end with '<over>'.", (llm(said("```py\nx\n```")),), (), [], id="code that ran"),
         pytest.param("", (llm(said("x")),), (), [], id="no demand"),
+        pytest.param(ANSWER, (llm(said("Which city?")),), (), [], id="asks back"),
+        pytest.param(JSON, (llm(said("It is 4.")),), (), [("s1",)], id="prose for JSON"),
+        pytest.param(JSON, (llm(said('```json\n{"sum": 4}\n```')),), (), [], id="JSON in a fence"),
+        pytest.param(JSON, (llm(said("4")),), (), [], id="a number is JSON"),
     ],
 )
 def test_find(system: str, steps: tuple[Any, ...], plans: tuple[Plan, ...], labels: list[tuple[str, ...]]) -> None:

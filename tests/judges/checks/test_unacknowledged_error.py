@@ -40,3 +40,61 @@ FAILED = (llm(call("search", {"q": 1}, "c1")), tool("search", {"q": 1}, error="b
 )
 def test_find(steps: tuple[Step, ...], found: list[tuple[tuple[str, ...], str]]) -> None:
     assert [(hit.labels, hit.severity) for hit in find(transcript(*steps))] == found
+
+
+NO_SERVICE = (
+    llm(call("get_weather", {"city": "Oslo"}, "c1")),
+    tool("get_weather", {"city": "Oslo"}, error="503 Service Unavailable", call_id="c1"),
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Désolé, le service météo est indisponible pour le moment.",
+        "Lo siento, no pude obtener el tiempo en Oslo.",
+        "Helaas kan ik het weer in Oslo nu niet ophalen.",
+        "Niestety usługa pogodowa jest teraz niedostępna.",
+        "Üzgünüm, hava durumu servisine erişim yok.",
+        "Tyvärr kunde jag inte hämta vädret i Oslo.",
+        "Beklager, jeg fikk ikke tak i været i Oslo.",
+        "Bohužel služba počasí teď není dostupná.",
+        "Rất tiếc, dịch vụ thời tiết hiện không khả dụng.",
+        "죄송하지만 날씨 서비스를 이용할 수 없습니다.",
+        "抱歉, 无法获取天气。",
+        "Der Dienst ist gestört.",
+    ],
+    ids=["fr", "es", "nl", "pl", "tr", "sv", "no", "cs", "vi", "ko", "zh", "de"],
+)
+def test_nobody_is_accused_in_a_language_that_is_not_read(answer: str) -> None:
+    assert list(find(transcript(*NO_SERVICE, llm(said(answer))))) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("Oslo's weather is not something I can see right now.", 0),
+        ("The service is down.", 0),
+        ("The weather provider is offline, so there is nothing to report.", 0),
+        ("The name foo is used nowhere.", 0),
+        ("It was a 503 that the station gave me.", 0),
+        ("It is lovely in Oslo, however it may rain later. Try the fjord tour!", 1),
+        ("The weather in Oslo is sunny with 21 degrees.", 1),
+        ("21", 1),
+    ],
+)
+def test_plain_english_is_heard_and_loose_words_are_not(answer: str, found: int) -> None:
+    assert len(list(find(transcript(*NO_SERVICE, llm(said(answer)))))) == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [("It raises ZeroDivisionError, as you can see.", 0), ("It gives the answer: search is done.", 1)],
+    ids=["the error's own class", "only words of the request and the call"],
+)
+def test_a_word_of_the_error_itself_acknowledges_it(answer: str, found: int) -> None:
+    steps = (
+        llm(call("search", {"q": "1/0"}, "c1")),
+        tool("search", {"q": "1/0"}, error="ZeroDivisionError: search", call_id="c1"),
+    )
+    assert len(list(find(transcript(*steps, llm(said(answer)))))) == found
