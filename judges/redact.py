@@ -6,6 +6,7 @@ as they were recorded, before anything is rendered or cut: half a secret would n
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -132,9 +133,10 @@ def redacted(transcript: Transcript, clean: Callable[[str], str]) -> Transcript:
     )
 
 
+_QUOTE = re.compile(r"\\*[\"']")
+
+
 def _quote(secret: str) -> str:
-    """The quotation mark on both sides of a secret, which stays (with its backslash inside a JSON text), or nothing."""
-    for quote in ('\\"', "\\'", '"', "'"):
-        if secret.startswith(quote) and secret.endswith(quote) and len(secret) > 2 * len(quote):
-            return quote
-    return ""
+    """The quotation mark on both sides of a secret, which stays (with backslashes inside JSON texts), or nothing."""
+    quote = _QUOTE.match(secret)
+    return quote[0] if quote and secret.endswith(quote[0]) and len(secret) > 2 * len(quote[0]) else ""

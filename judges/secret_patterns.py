@@ -3,7 +3,8 @@ r"""What a secret looks like: patterns of detect-secrets for keys and tokens, an
 Only detect-secrets' regular expressions are taken, and applied to whole texts (it reads source code line by line).
 Some of them are left to ours: those that take quadratic time on hostile text (`NPM tokens`, `OpenAI Token`), that find
 only the first line of a key or leave a token's signature standing (`Private Key`, `JSON Web Token`), that stop before a
-key's end (`Stripe Access Key`), and public IP addresses, which are no secrets in an agent's run.
+key's or a password's end (`Stripe Access Key`, `Basic Auth Credentials`), and public IP addresses, which are no secrets
+in an agent's run. What is known by its name alone is in `named_secrets`.
 
 Most patterns also say what every match of theirs must begin with or hold, so that they are tried only where it stands:
 nine tenths of the time would go into looking for keys in prose.
@@ -18,17 +19,21 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from gpa.judges.named_secrets import CREDENTIALS, NAMED
+
 MIN_SECRET = 8
-"""Characters from which the captured group of a pattern is the secret itself and not a part of its form (`ghp`)."""
+"""Characters from which a nameless group of a pattern is the secret itself and not a part of its form (`ghp`)."""
 
 _LEFT_OUT = frozenset(
-    {"JSON Web Token", "NPM tokens", "OpenAI Token", "Private Key", "Public IP (ipv4)", "Stripe Access Key"}
+    {
+        *("Basic Auth Credentials", "JSON Web Token", "NPM tokens", "OpenAI Token", "Private Key", "Public IP (ipv4)"),
+        "Stripe Access Key",
+    }
 )
 
 _BEGINNINGS: dict[str, tuple[str, ...]] = {
     "AWS Access Key": ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws"),
     "Azure Storage Account access key": ("AccountKey=",),
-    "Basic Auth Credentials": ("://",),
     "GitHub Token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     "GitLab Token": (
         *("glpat-", "gldt-", "glft-", "glsoat-", "glrt-"),
@@ -70,31 +75,19 @@ _ASSIGNED = "(?: *)(?:=|:|:=|=>| +|::)(?: *)"
 _ASSIGNED_BOUNDED = "(?: {0,4}(?:=>|:=|::|=|:) {0,4}| {1,4})"
 """detect-secrets' form of an assignment takes cubic time on a run of blanks; ours allows for four on each side."""
 
-_NAMES = (
-    *("password", "passwd", "passphrase", "pwd", "secret"),
-    *(
-        f"{owner}{joint}key"
-        for owner in ("api", "access", "account", "auth", "client", "private")
-        for joint in ("", "_", "-")
-    ),
-    *(f"{owner}{joint}token" for owner in ("access", "auth", "id", "refresh", "session") for joint in ("", "_", "-")),
-)
-"""What a secret is called where it is assigned; a longer name may hold them (`DB_PASSWORD_2`)."""
-_PLACEHOLDER = (
-    # A type, a placeholder, a template, a variable or the name of one, an address: what stands where a secret would.
-    r"(?!(?i:[\"'\\]{0,3}(?:string|integer|number|boolean|object|required|optional|password|secret|undefined|hidden|redacted"
-    r"|your[_-]|my[_-]|example|https?:|[$%<{\[*]|x{4}|\.{3})))"
-)
+_BREAK = r"(?:\s|\\{1,7}[nrt])"
+"""A blank, or one as it is written inside a JSON text."""
 
 _OWN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "Private Key",
-        # The end may be cut off, and line ends may be written as \\n inside a JSON text. Without an end, the lines that
-        # look like a key's are taken.
+        # The end may be cut off, and line ends may be written as \\n inside a JSON text. Without an end, headers and
+        # the lines that look like a key's are taken.
         (
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:(?:(?!-----)[\s\S]){0,20000}+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-            r"|(?:(?:\s|\\[nrt]){0,80}[A-Za-z0-9+/=]{16,}+)*(?:(?:\s|\\[nrt]){0,80}[A-Za-z0-9+/]{1,15}+=+)?)"
+            rf"|(?:{_BREAK}{{1,4}}[A-Z][A-Za-z-]{{2,20}}+: [^\r\n\\]{{0,80}}+(?=[\r\n\\])){{0,9}}"
+            rf"(?:{_BREAK}{{0,80}}[A-Za-z0-9+/=]{{16,}}+)*(?:{_BREAK}{{0,80}}[A-Za-z0-9+/]{{1,15}}+=+)?)"
         ),
         ("-----BEGIN ",),
     ),
@@ -115,47 +108,26 @@ _OWN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         r"\b(?:(?:gsk|hf|r8|dop_v1|npm)_|(?:xai|pplx|nvapi|tvly|jina)[-_]|lsv2_(?:pt|sk)_)[A-Za-z0-9_-]{24,}+",
         ("gsk_", "hf_", "r8_", "dop_v1_", "npm_", "xai", "pplx", "nvapi", "tvly", "jina", "lsv2_"),
     ),
-    ("API Key", r":_(?:authToken|auth|password)\s{0,4}=\s{0,4}\"?([^\s\"']{8,400}+)", (":_auth", ":_password")),
+    (
+        "API Key",
+        r":_(?:authToken|auth|password)\s{0,4}=\s{0,4}\"?(?P<secret>[^\s\"']{8,400}+)",
+        (":_auth", ":_password"),
+    ),
     ("Google API Key", r"\bAIza[0-9A-Za-z_-]{35}", ("AIza",)),
     ("Google OAuth Token", r"\bya29\.[0-9A-Za-z_-]{20,}+", ("ya29.",)),
     ("GitHub Token", r"\bgithub_pat_[A-Za-z0-9_]{22,}+", ("github_pat_",)),
     ("Slack Token", r"\bx(?:ox[a-z]|app)-[A-Za-z0-9-]{20,}+", ("xox", "xapp-")),
-    (
-        "Bearer Token",
-        r"(?i:\bbearer\s{1,4})((?=[A-Za-z._~+/-]{0,80}\d)[A-Za-z0-9._~+/-]{20,}+=*+)",
-        ("bearer",),
-    ),
-    (
-        "Basic Auth Credentials",
-        r"(?i:\bauthorization\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?basic\s{1,4})([A-Za-z0-9+/]{8,}+=*+)",
-        ("authorization",),
-    ),
+    ("API Key", r"\bhv[sbr]\.[A-Za-z0-9_-]{20,}+", ("hvs.", "hvb.", "hvr.")),
+    ("API Key", r"\bGOCSPX-[A-Za-z0-9_-]{20,}+", ("GOCSPX-",)),
+    ("API Key", r"\b1//0[A-Za-z0-9_-]{20,}+", ("1//0",)),
+    ("API Key", r"\bsh(?:pat|pca|ppa|pss)_[A-Fa-f0-9]{32,}+", ("shpat_", "shpca_", "shppa_", "shpss_")),
+    ("API Key", r"\bwhsec_[A-Za-z0-9+/]{24,}+=*+", ("whsec_",)),
 )
 """Kind, expression, and what every match begins with (in lower case where the expression ignores case)."""
 _LAST: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    (
-        "Password",
-        # password=..., "api_key": "...", CLIENT_SECRET='...': a quoted value without blanks, or an unquoted one with a
-        # digit that is no variable, attribute, call or expression.
-        (
-            rf"(?i:(?:{'|'.join(_NAMES)})[a-z0-9_-]{{0,20}}+\\?[\"']?\]?\s{{0,3}}(?:=>|:=|[:=]|\bis\b)\s{{0,3}}@?){_PLACEHOLDER}"
-            r"((?P<quote>\\?[\"'])[^\"'\\\s]{6,200}+(?P=quote)"
-            r"|(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+){0,20}[(\[])(?![A-Za-z_]\w*+\.[A-Za-z_])"
-            r"(?!\w{0,200}?(?i:password|secret|token|key))"
-            r"(?=[^\s\d\"'<>{}\[\]()]{0,200}+\d)[^\s\"',;<>{}\[\]()&\\]{8,200}+)"
-        ),
-        _NAMES,
-        (),
-    ),
-    (
-        "Password",
-        (
-            r"(?i:(?<!\S)--?(?:[a-z]{1,20}-)?(?:password|passwd|passphrase|secret|token|api-?key)(?:=|\s))"
-            rf"{_PLACEHOLDER}(?=[^\s\d]{{0,200}}+\d)([^\s\"'<>$(){{}}]{{8,200}}+)"
-        ),
-        (),
-        tuple(f"-{name}" for name in ("password", "passwd", "passphrase", "secret", "token", "apikey", "api-key")),
-    ),
+    # As detect-secrets knows it, and cut short by some characters.
+    ("Telegram Bot Token", r"\d{8,10}:AA[A-Za-z0-9_-]{30,}+", (), (":AA",)),
+    *NAMED,
     (
         "E-mail Address",
         (
@@ -193,7 +165,9 @@ class Pattern(NamedTuple):
     """Whether what the expression found is one."""
 
     def secret(self, match: re.Match[str]) -> tuple[int, int]:
-        """Where in the text the secret stands: the pattern's first group, or all of a match without a telling one."""
+        """Where in the text the secret stands: the group of that name, a telling first one, or all of the match."""
+        if "secret" in match.re.groupindex:
+            return match.span("secret")
         telling = bool(match.re.groups) and self.valid is None and len(match[1] or "") >= MIN_SECRET
         return match.span(1 if telling else 0)
 
@@ -234,7 +208,10 @@ def _places(literal: str, text: str) -> Iterator[int]:
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """All patterns in the order they are applied: whole keys and credentials before the parts others would know."""
-    own = (Pattern(kind, re.compile(regex), beginnings, folded="(?i:" in regex) for kind, regex, beginnings in _OWN)
+    own = (
+        Pattern(kind, re.compile(regex), beginnings, folded="(?i:" in regex)
+        for kind, regex, beginnings in (*_OWN, *CREDENTIALS)
+    )
     last = (
         Pattern(
             kind,
