@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -129,8 +130,10 @@ class Evaluation:
         """What a command ends with: 0 when all is judged and well.
 
         2 when an input could not be read, else 1 when the mean score of a dimension is below `fail_under` (0-3), else 3
-        when something could not be judged.
+        when something could not be judged. Raises `UsageError` for a `fail_under` that is no number.
         """
+        if fail_under is not None and math.isnan(fail_under):  # no mean is below it: it would let everything through
+            raise UsageError(f"fail_under: expected a number from 0 to 3, found {fail_under}")
         if self.unreadable:
             return EXIT_INPUT
         means = [row.mean for row in self.summary() if row.mean is not None]
@@ -311,8 +314,11 @@ async def evaluated(
     async for (number, transcript, _), new in judged(work, concurrency=run.concurrency):
         digest, known = stored.pop(number)
         keep = [result for result in new if not is_unasked(result)]
-        if run.store is not None and digest and keep and not run.rehearsal:
-            run.store.save(transcript, digest, keep)
+        if run.store is not None and digest and not run.rehearsal:
+            if keep:
+                run.store.save(transcript, digest, keep)
+            if known:
+                run.store.put_last(digest, known)
         finished[number] = results = _in_order(run.wanted, (*known, *new))
         reused += len(known)
         if progress is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpa.evaluation import Progress, evaluated, llm_run
 from gpa.judges.model import Estimate, estimate
+from gpa.judges.verdict import AnyResult, Failure
 from gpa.judging import Judging, opened
 from gpa.sources import Source
 from gpa.store import is_store, open_store
@@ -35,6 +36,10 @@ class Forecast:
     """Transcripts that exceed the window, times samples and judges: each is asked about in parts."""
     finals: int
     """Short requests for final scores that those add, at the most; they are in no estimate."""
+    left_out: tuple[tuple[str, int], ...] = ()
+    """Traces with steps that exceed the window, and how many characters of each no judge would be shown."""
+    too_long: int = 0
+    """Judgements that will fail: what is to be asked exceeds the window, whatever is left out."""
     unreadable: tuple[str, ...] = ()
 
 
@@ -73,5 +78,12 @@ async def aforecast(
             cached=bench.client.ledger.from_cache,
             in_parts=in_parts,
             finals=in_parts * (len(run.wanted) if judging.mode == "single" else 1),
+            left_out=bench.spending().left_out,
+            too_long=exceeding(evaluation.results),
             unreadable=evaluation.unreadable,
         )
+
+
+def exceeding(results: Iterable[AnyResult]) -> int:
+    """How many judgements were not asked for because the question alone exceeds the model's window."""
+    return sum(isinstance(one, Failure) and one.error_type == "context_window_exceeded" for one in results)

@@ -63,7 +63,6 @@ def score(
             one = _judged(result, gold, chosen, where.get(result.trace_id, {}), near_steps)
             if keep_rationales and isinstance(result, Verdict):
                 one = one._replace(rationale=result.rationale)
-            scored.failed_matches += one.kind == "unmatched"
             by_trace[result.trace_id] = one
     if not scored.judged:
         raise UsageError("no results" + (f" of model {model!r}" if model else "") + " in the evaluation")

@@ -1,12 +1,13 @@
 """An evaluation against gold errors: what each judge caught and localised, and how much of its report is true.
 
 A judge that says "not applicable" or fails has caught nothing; both are kept apart from a verdict that missed, in
-columns of their own. Traces and judges that the evaluation does not have are left out, and counted.
+columns of their own. Traces and judges that the evaluation does not have are left out, and counted; so is what the
+meta-judge could not decide: the scorer's own failure says nothing of the judge.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -60,7 +61,6 @@ class Scored:
     with_places: bool = False
     replaced: int = 0
     """Judgements that a later line of the same judge, model and sample replaced."""
-    failed_matches: int = 0
     _mapped_to: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -86,8 +86,29 @@ class Scored:
         return tuple(trace_id for trace_id in self.gold.by_trace if trace_id not in set(self.trace_ids))
 
     def of(self, judge: str, sample: int | None = None) -> Mapping[str, Judged]:
-        """The judge's judgements by trace."""
-        return self.judged.get((judge, self.sample if sample is None else sample), {})
+        """The judge's judgements by trace, without those that the meta-judge could not compare with the gold."""
+        return self._decided.get((judge, self.sample if sample is None else sample), {})
+
+    @cached_property
+    def _decided(self) -> dict[tuple[str, int], dict[str, Judged]]:
+        return {
+            key: {trace_id: one for trace_id, one in by_trace.items() if one.kind != "unmatched"}
+            for key, by_trace in self.judged.items()
+        }
+
+    @cached_property
+    def undecided(self) -> dict[tuple[str, int], tuple[str, ...]]:
+        """(judge, sample) -> the traces whose verdict the meta-judge could not compare with the gold."""
+        found = {
+            key: tuple(trace_id for trace_id, one in by_trace.items() if one.kind == "unmatched")
+            for key, by_trace in self.judged.items()
+        }
+        return {key: trace_ids for key, trace_ids in found.items() if trace_ids}
+
+    @property
+    def failed_matches(self) -> int:
+        """How many verdicts those are."""
+        return sum(map(len, self.undecided.values()))
 
     def decisions(
         self, judge: str, measure: Measure = "caught", impact: str = _ALL, sample: int | None = None
@@ -164,10 +185,16 @@ class Scored:
         if self.replaced:
             said.append(f"{self.replaced} results were replaced by later ones of the same judge, model and sample.")
         if self.failed_matches:
-            said.append(
-                f"{self.failed_matches} verdicts could not be compared by the meta-judge; they count as failed."
+            pairs = sum(
+                len(self._mapped(judge)[trace_id])
+                for (judge, _), trace_ids in self.undecided.items()
+                for trace_id in trace_ids
             )
-        return tuple(said)
+            said.append(
+                f"The meta-judge could not decide {pairs} (error, judge) pairs of {self.failed_matches} verdicts;"
+                " they are in no table, nor are their errors in the coverage."
+            )
+        return (*said, *gold_notes(self.gold, self.judges))
 
     def _errors(self) -> Iterator[tuple[str, int, GoldError]]:
         for trace_id in self.trace_ids:
@@ -194,9 +221,17 @@ class Scored:
     def _union(self) -> Table:
         """Errors that at least one judge caught and localised (Tables 2 and 5)."""
         found = {trace_id: self.caught_by_any(trace_id) for trace_id in self.trace_ids}
+        # Not even those that another judge caught: to leave out only what is uncaught so far would raise the share.
+        open_ = {
+            (trace_id, number)
+            for judge in self.judges
+            for trace_id in self.undecided.get((judge, self.sample), ())
+            for number in self._mapped(judge)[trace_id]
+        }
+        known = [(t, number, error) for t, number, error in self._errors() if (t, number) not in open_]
         rows: list[tuple[Cell, ...]] = []
         for impact in (*IMPACTS, _ALL):
-            members = [(t, number) for t, number, error in self._errors() if impact in {_ALL, error.impact}]
+            members = [(t, number) for t, number, error in known if impact in {_ALL, error.impact}]
 
             def share(name: str, of: Sequence[tuple[str, int]] = members) -> Rate:
                 return rate(sum(number in found[t][name] for t, number in of), len(of))
@@ -225,7 +260,7 @@ class Scored:
     def _judge_row(self, judge: str, measure: Measure, impact: str) -> tuple[Cell, ...]:
         decisions = self.decisions(judge, measure, impact)
         total = summed(decisions.values())
-        lost = {"not_applicable": 0, "failure": 0, "unmatched": 0, "verdict": 0}
+        lost: dict[Kind, int] = {"not_applicable": 0, "failure": 0, "verdict": 0}
         for trace_id, one in decisions.items():
             lost[self.of(judge)[trace_id].kind] += int(one.tp + one.fn)
         mapped, caught, said = int(total.tp + total.fn), int(total.tp), int(total.tp + total.fp)
@@ -241,7 +276,7 @@ class Scored:
             *chance,
             rate(caught, lost["verdict"]),
             lost["not_applicable"],
-            lost["failure"] + lost["unmatched"],
+            lost["failure"],
         )
 
     def _findings(self) -> Table:
@@ -322,8 +357,24 @@ class Scored:
             "Gold errors x judges",
             ("error", "category", *self.judges),
             tuple(rows),
-            ("-: not mapped to the judge. 0: missed. 1: caught. 2: caught and localised.",),
+            ("-: not mapped to the judge, or not decided. 0: missed. 1: caught. 2: caught and localised.",),
         )
+
+
+def gold_notes(gold: Gold, judges: Iterable[str]) -> Iterator[str]:
+    """What is odd in the gold and may be a slip: errors that stand in it twice, judges that nobody has heard of."""
+    alike = Counter(error.model_copy(update={"id": ""}) for error in gold.errors)
+    if again := sum(count - 1 for count in alike.values()):
+        yield f"{again} gold errors repeat another one in all but the id; each counts."
+    known = {*DIMENSIONS, *judges}
+    unknown = {
+        "errors": Counter(code for error in gold.errors for code in error.dimensions if code not in known),
+        "human scores": Counter(score.judge for score in gold.scores if score.judge not in known),
+    }
+    for what, counts in unknown.items():
+        if counts:
+            named = ", ".join(f"{code} ({count} {what})" for code, count in counts.items())
+            yield f"Judges in the gold that are no dimension and have no results: {named}."
 
 
 def summed(decisions: Iterable[Decisions]) -> Decisions:

@@ -6,7 +6,7 @@ whole steps; references point into the same part only. No step is left out: each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gpa.ingest.dialects.call import Message
 from gpa.ingest.render import Page, head, named, neutral, shortened, to_tokens
@@ -23,11 +23,12 @@ PLACE_TOKENS = 60
 """Set aside for the line that says which steps a part holds, and for headings."""
 
 
-def segments(transcript: Transcript, max_tokens: int) -> list[str]:
+def segments(transcript: Transcript, max_tokens: int, *, on_cut: Callable[[str, int], None] | None = None) -> list[str]:
     """The rendering in parts of at most `max_tokens` (counted by `gpa.ingest.tokens`); one part when it fits.
 
-    A single step longer than a part is cut inside, and says so, as `render` does with a budget. Parts exceed the budget
-    only when it is smaller than some hundreds of tokens, which the lines between the texts take.
+    A single step longer than a part is cut inside, and says so, as `render` does with a budget; `on_cut` is told its
+    label and by how many characters it became shorter. Parts exceed the budget only when it is smaller than some
+    hundreds of tokens, which the lines between the texts take.
     """
     whole = transcript.render()
     if count_text(whole) <= max_tokens:
@@ -38,9 +39,12 @@ def segments(transcript: Transcript, max_tokens: int) -> list[str]:
     groups = _groups(transcript.steps, room)
     parts = []
     for number, steps in enumerate(groups, 1):
-        body = _page(steps).text(room)
-        if len(steps) == 1:
-            body = to_tokens(body, room)
+        body = _page(steps).text()
+        if len(steps) == 1 and count_text(body) > room:
+            cut = to_tokens(_page(steps).text(room), room)
+            if on_cut is not None:
+                on_cut(steps[0].label, len(body) - len(cut))
+            body = cut
         place = f"Part {number} of {len(groups)}: steps {steps[0].label} to {steps[-1].label} in full."
         parts.append(f"{header}Outline of the whole run:\n{overview}{place}\n{body}")
     return parts

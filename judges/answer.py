@@ -116,6 +116,8 @@ def _answer(value: Any) -> Answer:
         raise BadAnswer(f"{where or 'the object'}: {first['msg']}") from error
     if answer.score is None and not (answer.not_applicable or "").strip():
         raise BadAnswer("score is null although not_applicable gives no reason")
+    if answer.score is None and (answer.findings or any(lead.decision == "confirm" for lead in answer.leads)):
+        raise BadAnswer("not_applicable contradicts the findings: give a score, or no findings and confirm none")
     return answer
 
 

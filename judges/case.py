@@ -31,16 +31,31 @@ class Found(NamedTuple):
 class Case:
     """A transcript as it is shown (redacted), in parts of so many tokens, with the findings of the checks."""
 
-    def __init__(self, shown: Transcript, leads: Mapping[str, tuple[Lead, ...]], room: int) -> None:
+    def __init__(
+        self, shown: Transcript, leads: Mapping[str, tuple[Lead, ...]], room: int, *, shared: bool = True
+    ) -> None:
         self.transcript = shown
         self.leads = leads
+        self.shared = shared
+        """Whether more than one request of the run shows it: only then is it worth writing to the prompt cache."""
         self._room = room
         self._citations = Citations(shown)
 
-    @cached_property
+    @property
     def prefixes(self) -> tuple[str, ...]:
         """The fenced rendering, in parts when it exceeds the room there is."""
-        return tuple(map(fenced, segments(self.transcript, self._room - FENCE_TOKENS)))
+        return self._shown[0]
+
+    @property
+    def left_out(self) -> int:
+        """Characters of steps that exceed a whole part; no judge sees them."""
+        return self._shown[1]
+
+    @cached_property
+    def _shown(self) -> tuple[tuple[str, ...], int]:
+        cuts: list[int] = []
+        parts = segments(self.transcript, self._room - FENCE_TOKENS, on_cut=lambda _label, count: cuts.append(count))
+        return tuple(map(fenced, parts)), sum(cuts)
 
     def found(self, raw: Iterable[RawFinding]) -> Found:
         """What was reported, each set of spans and category once: two reports of it are one finding, the graver one."""

@@ -30,6 +30,8 @@ MIN_FUZZY = 24
 """Characters it needs to be compared inexactly, and to overrule a label of a step: short ones recur by chance."""
 MAX_FUZZY = 400
 """Characters of a quote that are compared inexactly."""
+MAX_RANGE = 20
+"""Steps that a cited range may name; a longer one points at nothing in particular, and only its ends count."""
 FUZZY_BUDGET = 200_000_000
 """Characters that all inexact comparisons in one transcript may go through (some seconds); then only exact ones."""
 
@@ -40,7 +42,15 @@ ELISION = re.compile(
 _BLANK = re.compile(r"(?:[\s\u200b-\u200f\u2060\ufeff]|\\+[nrt])+")
 _ESCAPED = re.compile(r"\\+([\"'/\\])")
 _LABEL = re.compile(r"(?<![^\W_])s(\d{1,9})(?!\w)", re.IGNORECASE)
-_NUMBER = re.compile(r"\W*(?:step\W*)?(\d{1,9})\W*", re.IGNORECASE)
+_NUMBER = re.compile(
+    # A bare number, in brackets or after `step`; a negative one or a share (-1, 5 %) is none.
+    r"[^\w%\u2010-\u2015\u2212-]*(?:step(?:-(?=\d)|[^\w%\u2010-\u2015\u2212-]*))?(\d{1,9})[^\w%]*",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(
+    r"(?<![^\W_])(?:s|steps?\s+)(\d{1,9})\]?\s*(?:[\u2010-\u2015-]|\.{2,3}|\u2026|to|through)\s*\[?s?(\d{1,9})(?!\w)",
+    re.IGNORECASE,
+)
 _ALIKE = str.maketrans("\u2018\u2019\u201c\u201d\u2011\u2013\u2014", "''\"\"---")
 _BETWEEN = "\x00"
 """Between the texts of two steps; no quote holds it."""
@@ -128,12 +138,19 @@ class Citations:
         return tuple(known), len(unknown)
 
     def _names(self, text: str) -> Iterable[str]:
-        """Labels in a text (`[s3]`, `S03`, `s3, s4`, `step 3`), the label of the span it is the id of, or the text."""
+        """Labels in a text (`[s3]`, `S03`, `s3-s5`, `step 3`), the label of the span it is the id of, or the text."""
         if (label := self._by_span.get(text.lower())) is not None:
             return (label,)
         if number := _NUMBER.fullmatch(text):
             return (f"s{int(number[1])}",)
-        return [f"s{int(digits)}" for digits in _LABEL.findall(text)] or (text,)
+        return [f"s{int(digits)}" for digits in _LABEL.findall(_RANGE.sub(self._spelled_out, text))] or (text,)
+
+    def _spelled_out(self, found: re.Match[str]) -> str:
+        """The labels of a range of steps (`s2-s4`), if they all exist and are not too many; else what stood there."""
+        first, last = int(found[1]), int(found[2])
+        labels = [f"s{number}" for number in range(first, min(last, first + MAX_RANGE) + 1)]
+        fits = first <= last < first + MAX_RANGE and all(label in self._position for label in labels)
+        return ", ".join(labels) if fits else found[0]
 
     def _had_read(self, label: str, found: int) -> bool:
         """Whether the step is a model call after the found one in the same agent: it had the quote before it."""
@@ -176,6 +193,20 @@ class Citations:
             return None  # a text so much shorter would be looked for in the quote
         found = fuzz.partial_ratio_alignment(wanted[:MAX_FUZZY], text, score_cutoff=MIN_SIMILARITY)
         return None if found is None else (found.dest_start, found.dest_end)
+
+
+def passage_stands(passage: str, texts: Iterable[str]) -> bool:
+    """Whether one of the texts holds what is quoted, compared as quotes of a trace are: exactly or nearly."""
+    parts = [part for piece in ELISION.split(neutral(passage)) if (part := normal(piece))]
+    return bool(parts) and any(all(_holds(text, part) for part in parts) for text in map(normal, map(neutral, texts)))
+
+
+def _holds(text: str, part: str) -> bool:
+    if part in text:
+        return True
+    if len(part) < MIN_FUZZY or len(text) < len(part[:MAX_FUZZY]) // 2:
+        return False
+    return fuzz.partial_ratio(part[:MAX_FUZZY], text, score_cutoff=MIN_SIMILARITY) > 0
 
 
 def normal(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -172,6 +173,7 @@ def load_gold(
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
         digest.update(path.name.encode() + b"\0" + sha256(content).digest())
+        content = content.removeprefix(BOM_UTF8)
         if _is_annotation(path, content):
             reading.annotation(path, content)
         else:
@@ -245,7 +247,7 @@ def _is_annotation(path: Path, content: bytes) -> bool:
     """Whether a file is one TRAIL annotation rather than lines: one object, over several lines or with `errors`."""
     if path.suffix == ".jsonl":
         return False
-    head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    head = content[:4096].lstrip()
     first = head.partition(b"\n")[0]
     return head.startswith(b"{") and (b'"errors"' in first or not first.rstrip().endswith(b"}"))
 

@@ -44,6 +44,8 @@ class Judge:
     ) -> None:
         self._client = client
         self._questions = Questions(client, rubrics, asking, sample=sample, clean=clean)
+        self.left_out: dict[str, int] = {}
+        """By trace how many characters were not shown, of steps that exceed the model's window."""
 
     @property
     def model(self) -> str:
@@ -61,7 +63,7 @@ class Judge:
 
     async def judge(self, transcript: Transcript, dimensions: Sequence[str]) -> Sequence[AnyResult]:
         """One result for each of these dimensions."""
-        case = self._questions.case(transcript)
+        case = self._questions.case(transcript, dimensions)
         if self._questions.single:
             return await self._judge_at_once(case, dimensions)
         results = await asyncio.gather(
@@ -78,7 +80,7 @@ class Judge:
         return self._failure(case, dimension, type(result).__name__, str(result) or "no message", Spent())
 
     async def _judge_one(self, case: Case, dimension: str) -> AnyResult:
-        requests = self._questions.about(case, [dimension])
+        requests = self._about(case, [dimension])
         parts = await asyncio.gather(*(self._ask(request, [dimension]) for request in requests))
         cost = spent(outcome for part in parts for outcome in part.outcomes)
         return await self._result(case, dimension, [part.answers[dimension] for part in parts], cost)
@@ -86,7 +88,7 @@ class Judge:
     async def _judge_at_once(self, case: Case, dimensions: Sequence[str]) -> Sequence[AnyResult]:
         if not dimensions:
             return []
-        requests = self._questions.about(case, dimensions)
+        requests = self._about(case, dimensions)
         parts = await asyncio.gather(*(self._ask(request, dimensions, keyed=True) for request in requests))
         # What one request for all cost is shared out evenly, so that the sum over the verdicts is what was paid.
         shares = spent(outcome for part in parts for outcome in part.outcomes).shared(len(dimensions))
@@ -99,8 +101,17 @@ class Judge:
         )
         return [self._judged(case, *pair) for pair in zip(dimensions, results, strict=True)]
 
+    def _about(self, case: Case, dimensions: Sequence[str]) -> list[Request]:
+        requests = self._questions.about(case, dimensions)
+        if case.left_out:
+            self.left_out[case.transcript.trace_id] = case.left_out
+        return requests
+
     async def _ask(self, request: Request, codes: Sequence[str], *, keyed: bool = False) -> _Asked:
         """The answers for these dimensions, each under its code where `keyed`; asked twice at the most."""
+        needed = request.input_tokens + request.max_tokens
+        if needed > self._client.context_window:  # some servers cut what is too long without a word
+            return _Asked(dict.fromkeys(codes, _too_long(needed, self._client)), ())
         first = await self._client.complete(request)
         if isinstance(first, ReplyError):
             return _Asked(dict.fromkeys(codes, first), (first,))
@@ -141,6 +152,9 @@ class Judge:
             if isinstance(last, ReplyError):
                 return self._failure(case, dimension, last.error_type, f"the final score: {last.message}", cost)
             final = last
+            if final.score is None and (found.findings or confirmed):
+                why = "the final answer says not applicable, although the parts have findings"
+                return self._failure(case, dimension, "bad_response", why, cost)
         if final.score is None:
             return NotApplicable(
                 trace_id=case.transcript.trace_id,
@@ -204,6 +218,14 @@ def _read(text: str, codes: Sequence[str], *, keyed: bool) -> tuple[dict[str, An
 def _reasons(bad: Mapping[str, BadAnswer]) -> str:
     reasons = list(dict.fromkeys(map(str, bad.values())))
     return reasons[0] if len(reasons) == 1 else "; ".join(f"{code}: {why}" for code, why in bad.items())
+
+
+def _too_long(needed: int, client: Answering) -> ReplyError:
+    return ReplyError(
+        error_type="context_window_exceeded",
+        message=f"the question needs about {needed:,} tokens with its answer, the window of {client.name} holds"
+        f" {client.context_window:,}",
+    )
 
 
 def _unreadable(why: str) -> ReplyError:

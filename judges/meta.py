@@ -1,8 +1,9 @@
 """The meta-judge: a model that reads a transcript, the gold errors of one dimension and what a judge said of it.
 
-It decides for each error whether the judge caught it: yes or no, so that recall is a ratio of integers. Where a caught
-error was localised is not the model's to say: a cited span is the gold span, or it is not. Its requests go through the
-same client as the judges', so cache, budget, batches and request files hold for them too.
+It decides for each error whether the judge caught it: yes or no, so that recall is a ratio of integers. What it calls
+caught must be shown: by the number of a finding, or by words that stand in the report. Where a caught error was
+localised is not the model's to say: a cited span is the gold span, or it is not. Its requests go through the same
+client as the judges', so cache, budget, batches and request files hold for them too.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gpa.errors import UsageError
 from gpa.ingest.transcript import Transcript
+from gpa.judges.answer import BadAnswer, json_object
+from gpa.judges.asked import ask, first_fault
+from gpa.judges.citations import passage_stands
 from gpa.judges.gold import Gold, GoldError
 from gpa.judges.matching import Match
-from gpa.judges.model import Reply, ReplyError, Request
+from gpa.judges.model import ReplyError, Request
 from gpa.judges.prompt import fenced
 from gpa.judges.questions import Answering
 from gpa.judges.rubrics import built_in
 from gpa.judges.verdict import DIMENSIONS, Verdict
 
+COMPLAINT = "That could not be used: {wrong}. Give the whole answer again."
 MAX_TOKENS = 8_000
 """Of an answer, thinking included."""
 SLACK = 1.3
@@ -43,7 +48,7 @@ class Decision(BaseModel):
 
 
 class Question(NamedTuple):
-    """One request: a verdict and the gold errors of its dimension."""
+    """One request: a verdict as it is shown, and the gold errors of its dimension."""
 
     verdict: Verdict
     errors: tuple[GoldError, ...]
@@ -89,14 +94,21 @@ class MetaJudge:
         for verdict in verdicts:
             errors = own_errors(gold.by_trace.get(verdict.trace_id, ()), verdict)
             if errors:
-                asked.append(Question(verdict, errors, self._request(verdict, errors)))
+                shown = _cleaned(verdict, self._clean or str)
+                asked.append(Question(shown, errors, self._request(shown, errors)))
         return asked
 
     async def ask(self, verdicts: Iterable[Verdict], gold: Gold) -> None:
         """Put all questions at once (a `Client` limits how many are sent); what cannot be answered is in `failures`."""
 
         async def put(question: Question) -> None:
-            answer = await self._answer(question)
+            asked = await ask(
+                self._client,
+                question.request,
+                lambda text: read_decisions(text, question.errors, question.verdict),
+                complaint=COMPLAINT,
+            )
+            answer = asked.answer
             key = _key(question.verdict)
             if isinstance(answer, ReplyError):
                 self.failures[key] = answer
@@ -121,26 +133,6 @@ class MetaJudge:
             for number, error in enumerate(errors)
             if error.id in decided and decided[error.id].caught
         ]
-
-    async def _answer(self, question: Question) -> dict[str, Decision] | ReplyError:
-        """The decisions by error id; an answer that cannot be read is asked for once more."""
-        outcome = await self._client.complete(question.request)
-        if isinstance(outcome, ReplyError):
-            return outcome
-        read = read_decisions(outcome.text, question.errors)
-        if isinstance(read, dict):
-            return read
-        # Made anew: what the client has computed of a request (its key) stays on it and is no field to copy.
-        unasked = self._request(question.verdict, question.errors)
-        again = unasked.again(outcome.text, f"That could not be used: {read}. Give the whole answer again.")
-        second = await self._client.complete(again)
-        if isinstance(second, Reply):
-            read = read_decisions(second.text, question.errors)
-            if isinstance(read, dict):
-                return read
-        for request in (question.request, again):
-            self._client.forget(request)
-        return ReplyError(error_type="bad_response", message=f"the answer could not be read: {read}")
 
     def _request(self, verdict: Verdict, errors: Sequence[GoldError]) -> Request:
         transcript = self._transcripts.get(verdict.trace_id)
@@ -209,24 +201,47 @@ def own_errors(errors: Sequence[GoldError], verdict: Verdict) -> tuple[GoldError
     return tuple(error for error in errors if verdict.judge in error.dimensions)
 
 
-def read_decisions(text: str, errors: Sequence[GoldError]) -> dict[str, Decision] | str:
-    """A decision for each of the errors, by their own ids; or what is wrong with the answer."""
-    start, stop = text.find("{"), text.rfind("}")
+def read_decisions(text: str, errors: Sequence[GoldError], verdict: Verdict) -> dict[str, Decision]:
+    """A decision for each of the errors, by their own ids.
+
+    Raises:
+        BadAnswer: It cannot be read, or calls an error caught by what is not in the report (the verdict as shown).
+    """
+    listed = json_object(text).get("errors")
+    if not isinstance(listed, list):
+        raise BadAnswer("there is no list `errors` in the object")
     try:
-        value = orjson.loads(text[start : stop + 1]) if 0 <= start < stop else None
-        listed = value.get("errors") if isinstance(value, dict) else None
-        if not isinstance(listed, list):
-            return "there is no JSON object with a list `errors` in it"
         decisions = {decision.id: decision for decision in map(Decision.model_validate, listed)}
-    except orjson.JSONDecodeError as error:
-        return f"it is no valid JSON: {error}"
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"errors.{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    lacking = [short for short in _short_ids(errors) if short not in decisions]
-    if lacking:
-        return f"there is no decision on {', '.join(lacking)}"
-    return {error.id: decisions[short] for short, error in _short_ids(errors).items()}
+        raise BadAnswer(first_fault(error, "errors")) from error
+    named = _short_ids(errors)
+    if lacking := [short for short in named if short not in decisions]:
+        raise BadAnswer(f"there is no decision on {', '.join(lacking)}")
+    for short in named:
+        _check_caught(decisions[short], verdict)
+    return {error.id: decisions[short] for short, error in named.items()}
+
+
+def _check_caught(decision: Decision, verdict: Verdict) -> None:
+    """Raise `BadAnswer` where an error is called caught by a finding or by words that the report does not have."""
+    if not decision.caught:
+        return
+    if decision.finding is None:
+        findings = (text for finding in verdict.findings for text in (finding.problem, finding.quote))
+        if not passage_stands(decision.passage, (verdict.rationale, *findings)):
+            raise BadAnswer(f"{decision.id} is called caught, but its passage does not stand in the report")
+    elif not 1 <= decision.finding <= len(verdict.findings):
+        raise BadAnswer(
+            f"{decision.id} is called caught by finding {decision.finding}, but the report has {len(verdict.findings)}"
+        )
+
+
+def _cleaned(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
+    findings = tuple(
+        finding.model_copy(update={"quote": clean(finding.quote), "problem": clean(finding.problem)})
+        for finding in verdict.findings
+    )
+    return verdict.model_copy(update={"rationale": clean(verdict.rationale), "findings": findings})
 
 
 def _short_ids(errors: Sequence[GoldError]) -> dict[str, GoldError]:
@@ -253,13 +268,13 @@ def _tail(transcript: Transcript, verdict: Verdict, errors: Sequence[GoldError],
                 "finding": number,
                 "steps": [label_of[span] for span in finding.span_ids if span in label_of],
                 "category": finding.category,
-                "quote": clean(finding.quote),
-                "problem": clean(finding.problem),
+                "quote": finding.quote,
+                "problem": finding.problem,
             }
         ).decode()
         for number, finding in enumerate(verdict.findings, 1)
     )
-    report = f"{findings or '(no findings)'}\nrationale: {clean(verdict.rationale)}"
+    report = f"{findings or '(no findings)'}\nrationale: {verdict.rationale}"
     dimension = DIMENSIONS.get(verdict.judge, verdict.judge)
     return (
         f"The dimension is {dimension}. The errors that people found in it:\n{fenced(listed, 'annotated errors')}\n"
@@ -269,9 +284,9 @@ def _tail(transcript: Transcript, verdict: Verdict, errors: Sequence[GoldError],
 
 
 def _match(number: int, error: GoldError, decision: Decision, verdict: Verdict) -> Match:
-    finding = decision.finding - 1 if decision.finding is not None else None
-    if finding is None or not 0 <= finding < len(verdict.findings):
+    if decision.finding is None:
         return Match(number, None, localised=False)
+    finding = decision.finding - 1
     return Match(number, finding, error.span_id in verdict.findings[finding].span_ids)
 
 

@@ -1,6 +1,7 @@
 """What judges are asked about a transcript: from rubrics, notes, examples and findings of checks to requests.
 
-The same transcript, rubrics and model give the same requests on every run, whichever of the dimensions are asked for.
+The same transcript, rubrics and model give the same requests on every run, whichever of the dimensions are asked for:
+those alone decide where the prompt cache is marked, which is no part of a question.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ class Asking(BaseModel):
     cache_ttl: CacheTtl | None = "5m"
     max_tools: Annotated[int, Field(ge=1)] = MAX_TOOLS
     """Tools of one agent that are shown in full (`gpa.judges.offered_tools`)."""
+    samples: Annotated[int, Field(ge=1, exclude=True)] = 1
+    """Judges that ask alike in this run and share transcripts in the prompt cache. It decides no verdict, so it is no
+    part of what is written down of how judges were asked."""
 
 
 class Answering(Protocol):
@@ -130,14 +134,18 @@ class Questions:
             )
         return self._hashes[dimension]
 
-    def case(self, transcript: Transcript) -> Case:
-        """The transcript as it is shown: redacted, with a choice of many tools, and cut to the model's window."""
+    def case(self, transcript: Transcript, dimensions: Sequence[str]) -> Case:
+        """The transcript as it is shown: redacted, with a choice of many tools, and cut to the model's window.
+
+        What is asked for in all decides whether requests share it; an answer that is asked for again does not count.
+        """
         shown = transcript if self._clean is None else redacted(transcript, self._clean)
         found = leads_of(transcript) if self._asking.with_checks else {}
         leads = {code: tuple(map(self._safe_lead, some)) for code, some in found.items()}
         room = self._room(leads)
         shown = narrowed(shown, most=self._asking.max_tools, max_tokens=int(room * TOOLS_SHARE))
-        return Case(shown, leads, room)
+        asked = self._asking.samples * (1 if self.single else len(dimensions))
+        return Case(shown, leads, room, shared=asked > 1)
 
     def _room(self, leads: Mapping[str, Sequence[Lead]]) -> int:
         """Tokens of a transcript that fit beside everything else, whichever of the dimensions are asked for."""
@@ -227,6 +235,7 @@ class Questions:
             max_tokens=self._max_tokens,
             effort=self._asking.effort,
             cache_ttl=self._asking.cache_ttl,
+            shared=case.shared,
             trace_id=case.transcript.trace_id,
             judge=judge,
             sample=self.sample,

@@ -38,5 +38,6 @@ def spent(outcomes: Iterable[Outcome]) -> Spent:
     total = Spent()
     for outcome in outcomes:
         usage = outcome.usage.total()
-        total = total.plus(Spent(usage, 0.0 if usage == Usage() else outcome.cost_usd))
+        unpaid = usage == Usage() and outcome.usage.counted
+        total = total.plus(Spent(usage, 0.0 if unpaid else outcome.cost_usd))
     return total

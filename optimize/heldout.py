@@ -89,7 +89,7 @@ class HeldOut:
         if any(unmatched):
             said.append(
                 f"Could not be compared by the meta-judge: {unmatched[0]} verdicts of the start, {unmatched[1]} of the"
-                " tuned rubrics; errors of those traces count as missed."
+                " tuned rubrics; they are in no table."
             )
         return tuple(said)
 

@@ -85,7 +85,7 @@ def scored(
         result: What a judge gave.
         errors: All errors people found in the trace, those of other dimensions too: a finding that matches one of them
             is not groundless.
-        matcher: Says which of them it names. One that cannot say (a meta-judge that failed) makes it a failure.
+        matcher: Says which of them it names. Where it cannot (a meta-judge that failed), span, category and words do.
         transcript: Lets the advice speak of the kind of step.
         decisions: What a meta-judge said of each error, for its advice on what to look for.
     """
@@ -95,8 +95,8 @@ def scored(
     if isinstance(result, NotApplicable):
         return _not_applicable(errors, own, transcript)
     matches = matcher.match(errors, result)
-    if matches is None:
-        return _failed("the judgement could not be assessed", len(own))
+    if matches is None:  # the scorer's failure says nothing of the rubric, and a search needs a figure for every trial
+        return scored(result, errors, Fuzzy(), transcript=transcript)
     hits = {match.error: match for match in matches if match.error in own}
     groundless = _groundless(result, errors, matches, own_only=matcher.own_dimension_only)
     localised = sum(match.localised for match in hits.values())

@@ -73,10 +73,19 @@ def _means_below(outcome: Outcome) -> list[str]:
         return []
     rows = outcome.run.evaluation.summary()
     return [
-        f"{row.dimension} {row.name}: mean {row.mean:.2f} is below {limit:g}"
+        f"{row.dimension} {row.name}: mean {_apart(row.mean, limit)[0]} is below {limit:.15g}"
         for row in rows
         if row.mean is not None and row.mean < limit
     ]
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Two different figures with as many digits as it takes to see that, two at the least."""
+    for digits in range(2, 17):
+        shown = f"{one:.{digits}f}", f"{other:.{digits}f}"
+        if shown[0] != shown[1]:
+            return shown
+    return repr(one), repr(other)
 
 
 def _broken(rule: FailOn, outcome: Outcome) -> list[str]:
@@ -84,7 +93,9 @@ def _broken(rule: FailOn, outcome: Outcome) -> list[str]:
     if rule == "regression":
         worse = regression.worse if regression is not None else ()
         return [
-            f"{change.dimension} {change.name} got worse: {change.before:.2f} -> {change.after:.2f}" for change in worse
+            f"{change.dimension} {change.name} got worse: {' -> '.join(_apart(change.before, change.after))}"
+            for change in worse
+            if change.before is not None and change.after is not None
         ]
     if rule in NEEDS_BASELINE:
         found = _at_least(regression.new if regression is not None else (), _LEAST[rule])

@@ -54,6 +54,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.consistency import gold_failures, orthogonality, read_scores
     from gpa.judges.gold import load_gold
+    from gpa.scored import gold_notes
 
     alike, vectors = _alike(rationales)
     scores = read_scores(evaluation, model=model, alike=alike, vectors=vectors)
@@ -65,6 +66,7 @@ def command(
         known = {score.trace_id for score in truth.scores}
         counted = f"{len(truth.scores)} human scores of {len(known)} traces; {len(known & judged)} judged."
         notes.append(f"Gold {truth.version}: {counted}")
+        notes += gold_notes(truth, scores.judges)
         if truth.scores:
             tables += scores.with_people(truth, sample)
     if scores.samples > 1:

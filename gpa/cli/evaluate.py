@@ -13,6 +13,7 @@ import click
 from gpa.cli.follow import follow_options, patience_of, refuse_with_follow
 from gpa.cli.follow import run as follow
 from gpa.cli.gate import gate_of, gate_options, refuse_without_baseline, say_reasons
+from gpa.cli.inputs import refuse_overwriting
 from gpa.cli.judging import judging_of, judging_options, refuse_with_model, refuse_without_model
 from gpa.cli.options import Grouped, grouped, option
 from gpa.cli.output import console, open_output, refuse_unwritable, safe_json, visible
@@ -113,8 +114,8 @@ def command(
         refuse_with_model({"checks": checks, "skip_checks": skip_checks, "suppress": suppress, "jobs": jobs})
         judging = judging_of(asking)
         _refuse_without_results(judging, jsonl=jsonl, fail_under=fail_under, gate=gate.asked or None, dry_run=dry_run)
-    problems = Problems()
-    codes = codes_in(dimensions)
+    refuse_overwriting(paths, max_bytes, jsonl=jsonl, requests_to=asking["requests_to"], **gate.files())
+    problems, codes = Problems(), codes_in(dimensions)
     if patience is not None:
         only = ("batch", "requests_to", "responses_from")
         ended = {"fail_under": fail_under, "dry_run": dry_run, "the options for CI": gate.asked}
@@ -160,7 +161,7 @@ def command(
             ctx.exit(2 if problems.lost else 0)
         else:
             _print(evaluation, run, judging, stderr=jsonl == "-")
-    shut = gate.asked and _is_shut(gate, evaluation)
+    shut = (gate.asked or fail_under is not None) and _is_shut(gate, evaluation, codes)
     ctx.exit(2 if problems.lost else 1 if shut else evaluation.exit_code(fail_under))
 
 
@@ -220,12 +221,12 @@ def _following(**settings: Any) -> Evaluating:
     return Evaluating(**settings)
 
 
-def _is_shut(gate: Gate, evaluation: Evaluation) -> bool:
+def _is_shut(gate: Gate, evaluation: Evaluation, named: list[str] | None) -> bool:
     """Write what CI reads; whether the run is to fail, which is said on stderr."""
     outcome = gate.outcome(evaluation)
-    say_reasons(outcome)
+    shut = say_reasons(outcome, named)
     gate.write(outcome)
-    return bool(outcome.reasons())
+    return shut
 
 
 def _traces(paths: tuple[str, ...], max_bytes: int, problems: Problems) -> Iterator[Trace]:
@@ -260,11 +261,15 @@ def _rehearse(
 
 
 def _say_written(evaluation: Evaluation, judging: Judging, traces: int) -> None:
-    from gpa.cli.spending import counted
+    from gpa.cli.spending import counted, print_left_out
+    from gpa.forecast import exceeding
 
     assert evaluation.spending is not None  # a model was named
     about = f"{counted(evaluation.spending.unanswered, 'request')} about {counted(traces, 'trace')}"
     click.echo(f"{about} in {visible(str(judging.requests_to))}; nothing was sent")
+    print_left_out(evaluation.spending.left_out, console())
+    if too_long := exceeding(evaluation.results):
+        click.echo(f"{counted(too_long, 'judgement')} will fail: the question exceeds the model's window")
     if evaluation.reused:
         click.echo(f"{counted(evaluation.reused, 'result')} in the store already: nothing is asked for them")
 

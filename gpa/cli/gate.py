@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sys
@@ -75,7 +76,7 @@ class Gate:
     @property
     def asked(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.baseline or self.fail_on or self.github or self._files())
+        return bool(self.baseline or self.fail_on or self.github or self.files())
 
     def open(self, model: str | None) -> None:
         """Read the baseline: what is wrong with it is said before anything is judged."""
@@ -141,7 +142,7 @@ class Gate:
             "summary": lambda outcome: summary(outcome).encode(),
         }
         failed: list[str] = []
-        for name, path in self._files().items():
+        for name, path in self.files().items():
             try:
                 _write(path, forms[name](outcome))
             except OSError as error:
@@ -160,12 +161,13 @@ class Gate:
 
     def refuse_unwritable(self) -> None:
         """Raise a `UsageError` when a report cannot be written: said before anything is judged and paid for."""
-        for path in self._files().values():
+        for path in self.files().values():
             refuse_unwritable(path)
         if self.github and (path := _step_summary()):
             refuse_unwritable(path)
 
-    def _files(self) -> dict[str, str]:
+    def files(self) -> dict[str, str]:
+        """The reports that are asked for, by the name of their option."""
         files = {"junit": self.junit, "sarif": self.sarif, "gitlab": self.gitlab, "summary": self.summary}
         return {name: path for name, path in files.items() if path}
 
@@ -176,10 +178,11 @@ def gate_of(
     """The gate that these options ask for; they are taken out of `options`.
 
     Raises:
-        UsageError: --fail-on names what is no rule; a report cannot be written.
+        UsageError: --fail-on names what is no rule; a limit is no number; a report cannot be written.
     """
     from dataclasses import fields
 
+    _refuse_not_finite({"--fail-under": fail_under, "--tolerance": options.get("tolerance")})
     names = {one.name for one in fields(Gate)} - {"traces", "fail_under", "stderr", "_before"}
     given = {name: options.pop(name) for name in list(options) if name in names}
     given["fail_on"] = _rules_of(given.get("fail_on"))
@@ -202,10 +205,28 @@ def refuse_without_baseline(gate: Gate) -> None:
             raise UsageError("--tolerance: needs --baseline FILE, or gpa compare")
 
 
-def say_reasons(outcome: Outcome) -> None:
-    """Say why the gate is shut, one line each, on stderr."""
-    for reason in outcome.reasons():
+def say_reasons(outcome: Outcome, named: Sequence[str] | None = None) -> bool:
+    """Say why the gate is shut, one line each, on stderr; whether it is.
+
+    A limit that had nothing to be held against is a note: over the `named` dimensions, else when none has a score.
+    """
+    reasons = outcome.reasons()
+    for reason in reasons:
         click.echo(f"gpa: {visible(reason)}", err=True)
+    rows = outcome.run.evaluation.summary()
+    unheld = [row.dimension for row in rows if row.mean is None]
+    if outcome.fail_under is not None and unheld and (named is not None or len(unheld) == len(rows)):
+        where = visible(" ".join(unheld))
+        limit = f"--fail-under {outcome.fail_under:.15g}"
+        click.echo(f"gpa: note: {limit}: nothing to hold it against in {where}: no trace has a score there", err=True)
+    return bool(reasons)
+
+
+def _refuse_not_finite(limits: dict[str, float | None]) -> None:
+    """Raise a UsageError for limits that no figure is above or below: a range lets NaN through."""
+    for name, limit in limits.items():
+        if limit is not None and not math.isfinite(limit):
+            raise UsageError(f"{name}: expected a number from 0 to 3, found {limit}")
 
 
 def _recorded(path: str, model: str | None) -> Recorded:

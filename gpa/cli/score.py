@@ -62,7 +62,10 @@ SHOWN_FAILURES = 5
 @click.option("--requests-to", metavar="FILE", help="Write its requests there as Message Batches lines; send nothing.")
 @click.option("--responses-from", metavar="FILE", multiple=True, help="Take its answers from these result lines.")
 @forms
+@click.pass_context
 def command(
+    ctx: click.Context,
+    /,
     *,
     evaluations: tuple[str, ...],
     gold: tuple[str, ...],
@@ -87,8 +90,13 @@ def command(
       gpa score gpa.db --gold trail/gaia/gold --traces trail/gaia/traces --all
       gpa score before.jsonl after.jsonl --gold gold.jsonl --markdown
       gpa score gpa.db --gold gold.jsonl --by horizon
+
+    \b
+    Exit codes:
+      0 all compared    2 usage or input error    3 the meta-judge could not decide some
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from gpa.comparison import compare, comparison_notes
+    from gpa.evaluation import EXIT_FAILED
     from gpa.judges.gold import load_gold
     from gpa.recall import score
     from gpa.scored import Scored
@@ -129,6 +137,8 @@ def command(
         return everything or len(scored) > 1 or table.name.partition("_by_")[0] in SHOWN
 
     write_tables(tables, notes, shown=shown, **options)
+    if any(one.failed_matches for one in scored):
+        ctx.exit(EXIT_FAILED)
 
 
 def _groups(by: By, transcripts: Sequence[Transcript]) -> dict[str, frozenset[str]]:

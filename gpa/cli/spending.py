@@ -9,6 +9,8 @@ from rich.table import Table
 from gpa.cli.output import one_line, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from gpa.forecast import Forecast
@@ -31,6 +33,9 @@ def print_forecast(forecast: Forecast, console: Console, *, model: str, max_cost
         console.print(
             f"{parts} about traces beyond the model's window, asked in parts; up to {finals} for scores follow."
         )
+    print_left_out(forecast.left_out, console)
+    if forecast.too_long:
+        console.print(f"{counted(forecast.too_long, 'judgement')} would fail: the question exceeds the model's window.")
     if forecast.stored:
         console.print(f"{counted(forecast.stored, 'result')} in the store already: nothing is asked for them.")
     if forecast.cached:
@@ -102,7 +107,21 @@ def print_spending(spending: Spending, console: Console) -> None:
     if spending.redactions:
         kinds = ", ".join(f"{count} {kind}" for kind, count in spending.redactions)
         console.print(f"Redacted in what the judges were shown: {one_line(kinds, 400)}")
+    print_left_out(spending.left_out, console)
     print_lines(spending, console)
+
+
+def print_left_out(left_out: Sequence[tuple[str, int]], console: Console) -> None:
+    """Print how much of which traces is not shown to the judges because a step exceeds the model's window."""
+    if not left_out:
+        return
+    total = sum(count for _, count in left_out)
+    where = ", ".join(f"{visible(trace_id)} {count:,}" for trace_id, count in left_out[:SHOWN])
+    more = f" and {len(left_out) - SHOWN} more" if len(left_out) > SHOWN else ""
+    console.print(
+        f"{counted(total, 'character')} of steps beyond the model's window left out of what judges see, by trace:"
+        f" {where}{more}"
+    )
 
 
 def print_lines(spending: Spending, console: Console) -> None:

@@ -52,6 +52,8 @@ class Spending:
     """Paid answers that no price is known for: `cost_usd` is without them."""
     redactions: tuple[tuple[str, int], ...] = ()
     """Kinds of secret and how many of each were taken out, the commonest first."""
+    left_out: tuple[tuple[str, int], ...] = ()
+    """Traces with steps that exceed the model's window, and how many characters of each no judge was shown."""
     unanswered: int = 0
     """Requests that were not sent and have no answer in the files of responses, if there are any."""
     unknown: int = 0
@@ -94,6 +96,7 @@ class Bench:
             cost_usd=ledger.spent_usd,
             unpriced=sum(ledger.unpriced.values()),
             redactions=tuple(found.most_common()),
+            left_out=tuple({trace_id: n for judge in self.judges for trace_id, n in judge.left_out.items()}.items()),
             unanswered=len(self.unanswered),
             unknown=unknown,
             duplicates=responses.duplicates,
@@ -129,6 +132,7 @@ async def opened(
         max_tools=judging.max_tools,
         max_tokens=judging.max_tokens,
         effort=judging.effort,
+        samples=judging.samples,
     )
     limiter = Limiter(
         concurrency=judging.concurrency,

@@ -2,7 +2,8 @@
 
 One SQLite file by default (write-ahead log: others may read while a run writes), any database SQLAlchemy knows by
 URL. A result is found again by its resume key: transcript hash, judge, rubric hash, model, sample. Failures are
-kept and shown, but never found again: they are judged anew.
+kept and shown, but never found again: they are judged anew. Of results that differ in rubric or transcript alone, those
+that the last run gave stand, whether it made them or took them from here (`order`).
 
 A live evaluation (`gpa serve`) may judge a trace several times, because spans came late: each time it is another
 transcript, with a higher revision. All are kept; what is read back are the results of the newest. `outbox` holds what

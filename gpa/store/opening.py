@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from gpa.store.store import Store
 from gpa.store.tables import ARRIVALS, METADATA, OUTBOX, SCHEMA, STORE
 
 _BUSY_TIMEOUT_S = 30
+_PAUSE_S = 0.02
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _ADVISORY_LOCK = 0x677061
 """The letters gpa: a number that other programs are not likely to lock in the same database."""
@@ -40,15 +43,14 @@ def open_store(location: str | Path, *, must_exist: bool = False, live: bool = F
         raise StoreError(f"{name}: the store cannot be opened: {cause(error)}") from error
     try:
         with engine.begin() as connection:
-            if live and engine.dialect.name == "postgresql":
-                # Several receivers may start at once; a table cannot be made by two of them.
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+            if live or not (must_exist or STORE.name in _tables(connection)):
+                _lock(connection)
             _check_schema(connection, name, must_exist=must_exist)
             if live:
                 METADATA.create_all(connection, tables=[ARRIVALS, OUTBOX])
                 for index in ARRIVALS.indexes:  # one that came after the table
                     index.create(connection, checkfirst=True)
-            has_arrivals = ARRIVALS.name in sa.inspect(connection).get_table_names()
+            has_arrivals = ARRIVALS.name in _tables(connection)
         if engine.dialect.name == "sqlite":
             # Only now, on new connections: it changes the file, which might not have been ours.
             engine.dispose()
@@ -81,14 +83,30 @@ def is_store(location: str | Path) -> bool:
 
 def _prepare(connection: Any, _record: object) -> None:
     """A write-ahead log, written through at its checkpoints: a crash of the machine can cost the last results only."""
-    connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _prepare_live(connection: Any, _record: object) -> None:
     """A write-ahead log that is written through at every transaction."""
-    connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _write_ahead(connection: Any) -> None:
+    """A write-ahead log. To change to it SQLite waits for nobody, whatever its timeout; the first two of a store would
+    refuse each other.
+    """
+    until = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _check_file(path: Path, *, must_exist: bool) -> None:
@@ -102,9 +120,22 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
         raise StoreError(f"{path}: the folder {path.parent} does not exist")
 
 
+def _lock(connection: sa.Connection) -> None:
+    """Be the only one that makes tables, to the end of the transaction: several commands may start at once."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+    elif connection.dialect.name == "sqlite":
+        # Said outright: the driver begins no transaction for CREATE TABLE, so that others see half of the tables.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _tables(connection: sa.Connection) -> set[str]:
+    return set(sa.inspect(connection).get_table_names())
+
+
 def _check_schema(connection: sa.Connection, name: str, *, must_exist: bool) -> None:
-    tables = set(sa.inspect(connection).get_table_names())
-    if "gpa_store" in tables:
+    tables = _tables(connection)
+    if STORE.name in tables:
         found = connection.execute(sa.select(STORE.c.schema)).scalar()
         if found != SCHEMA:
             raise StoreError(f"{name}: expected a results store of schema {SCHEMA}, found schema {found}")

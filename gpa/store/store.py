@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from gpa.errors import StoreError
 from gpa.ingest.transcript import Transcript
 from gpa.judges.verdict import RESULT, AnyResult
+from gpa.store.order import passed_by, put_last
 from gpa.store.packing import cause, packed, sound, unpacked
 from gpa.store.tables import ARRIVALS, OUTBOX, RESULTS, TRACES, superseded_hashes
 
@@ -124,12 +125,24 @@ class Store:
                 connection.execute(add_trace, trace)
                 if rows:
                     connection.execute(add.on_conflict_do_update(index_elements=keys, set_=changed), rows)
+                    put_last(connection, passed_by(connection, transcript_hash, results))
                 if arrival is not None:
                     self._add_arrival(connection, insert, trace, arrival)
                     if arrival.announce and rows:
                         models = {result.model for result in results}
                         sent = [{"transcript_hash": transcript_hash, "model": model} for model in sorted(models)]
                         connection.execute(insert(OUTBOX).on_conflict_do_nothing(), sent)
+        except SQLAlchemyError as error:
+            raise StoreError(f"{self._name}: results could not be written: {cause(error)}") from error
+
+    def put_last(self, transcript_hash: str, results: Sequence[AnyResult]) -> None:
+        """Have these results, which a run took from here, stand before those of the runs in between."""
+        try:
+            with self._engine.connect() as connection:
+                if not passed_by(connection, transcript_hash, results):
+                    return  # as nearly always: nothing is written, nobody is waited for
+            with self._engine.begin() as connection:
+                put_last(connection, passed_by(connection, transcript_hash, results))
         except SQLAlchemyError as error:
             raise StoreError(f"{self._name}: results could not be written: {cause(error)}") from error
 
@@ -152,7 +165,7 @@ class Store:
         connection.execute(insert(ARRIVALS), row)
 
     def results(self) -> Iterator[AnyResult]:
-        """Every result of the newest revision of each trace, in the order they were first written."""
+        """Every result of the newest revision of each trace; of those that say the same thing the last one stands."""
         query = sa.select(RESULTS).order_by(RESULTS.c.id)
         if self._has_arrivals:
             query = query.where(RESULTS.c.transcript_hash.not_in(superseded_hashes()))
@@ -160,8 +173,15 @@ class Store:
             yield _decoded(row, self._name)
 
     def transcripts(self) -> Iterator[Transcript]:
-        """The newest revision of every transcript that could be kept."""
-        query = sa.select(TRACES.c.transcript).where(TRACES.c.transcript.is_not(None))
+        """The newest revision of every transcript that could be kept; of a trace that has several, the one judged last
+        comes last.
+        """
+        last = sa.select(sa.func.max(RESULTS.c.id)).where(RESULTS.c.transcript_hash == TRACES.c.transcript_hash)
+        query = (
+            sa.select(TRACES.c.transcript)
+            .where(TRACES.c.transcript.is_not(None))
+            .order_by(sa.func.coalesce(last.scalar_subquery(), 0))
+        )
         if self._has_arrivals:
             query = query.where(TRACES.c.transcript_hash.not_in(superseded_hashes()))
         for row in self._rows(query):

@@ -1,6 +1,7 @@
 """Claude through Anthropic's own SDK: the Messages API directly, on Bedrock (`bedrock/`) or on Vertex AI (`vertex/`).
 
-The SDK's retries (408, 409, 429, 5xx, connection errors; it honours `retry-after`) are the only ones. Response bodies
+The SDK's retries (408, 409, 429, 5xx, connection errors; it honours a `retry-after` that `waiting` lets pass) are the
+only ones. Response bodies
 are read by the same code that reads batches and files, not by the SDK's lenient models: a body that is not a message is
 a `bad_response`, not an object with None in it.
 """
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from gpa.errors import InputError, UsageError
-from gpa.judges.model.reply import ErrorType, Outcome, ReplyError, outcome_of_error, outcome_of_message
+from gpa.judges.model.reply import ErrorType, Outcome, ReplyError, outcome_of_error, outcome_of_message, quoted
 from gpa.judges.model.request import Request, wire_name
+from gpa.judges.model.waiting import response_hook, too_long
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -95,7 +97,7 @@ def outcome_of_body(body: bytes) -> Outcome:
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        head = body[:60].decode("utf-8", "replace")
+        head = quoted(body[:10_000].decode("utf-8", "replace"), 60)
         return ReplyError(error_type="bad_response", message=f"expected JSON, found {head!r} ({error})")
     return outcome_of_message(message)
 
@@ -108,16 +110,17 @@ def outcome_of_exception(error: Exception) -> ReplyError:
         default = _BY_STATUS.get(error.status_code, "transport" if error.status_code >= 500 else "invalid_request")
         outcome = outcome_of_error(error.body, default=default)
         if not isinstance(error.body, dict):  # a proxy's page, not the API's words
-            outcome = ReplyError(error_type=default, message=str(error)[:200])
-        return outcome.model_copy(update={"message": f"HTTP {error.status_code}: {outcome.message}"})
+            outcome = ReplyError(error_type=default, message=quoted(str(error), 200))
+        message = f"HTTP {error.status_code}: {outcome.message}{too_long(error.response.headers)}"
+        return outcome.model_copy(update={"message": message})
     if isinstance(error, anthropic.APIConnectionError):  # a timeout is one of these
         cause = f" ({error.__cause__})" if error.__cause__ is not None and str(error.__cause__) else ""
-        return ReplyError(error_type="transport", message=f"{error.message}{cause}")
+        return ReplyError(error_type="transport", message=quoted(f"{error.message}{cause}"))
     if isinstance(error, anthropic.APIResponseValidationError):
-        return ReplyError(error_type="bad_response", message=error.message)
+        return ReplyError(error_type="bad_response", message=quoted(error.message))
     cloud = type(error).__module__.partition(".")[0] in {"botocore", "google"}
     if cloud or isinstance(error, anthropic.CredentialsError):
-        return ReplyError(error_type="authentication", message=f"{type(error).__name__}: {error}")
+        return ReplyError(error_type="authentication", message=quoted(f"{type(error).__name__}: {error}"))
     raise error
 
 
@@ -128,7 +131,15 @@ def _connect(
         import anthropic
     except ImportError as error:  # a core dependency, but a stripped installation should say what it lacks
         raise UsageError(f"{name}: expected the package anthropic, found none (pip install anthropic)") from error
-    options: dict[str, Any] = {"base_url": base_url, "max_retries": max_retries, "timeout": timeout_s}
+    connections = anthropic.DefaultAsyncHttpxClient(
+        timeout=timeout_s, event_hooks={"response": [response_hook(max_retries)]}
+    )
+    options: dict[str, Any] = {
+        "base_url": base_url,
+        "max_retries": max_retries,
+        "timeout": timeout_s,
+        "http_client": connections,
+    }
     provider = name.partition("/")[0]
     if provider in _CLOUD_PACKAGES:
         _check_cloud_package(name, provider, api_key)

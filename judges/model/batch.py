@@ -220,7 +220,8 @@ class BatchModel:
                 custom_id, outcome = read_line(line)
             except FormatError:
                 continue  # its request stays without an outcome, and is told so
-            found[custom_id] = outcome
+            # Whatever the answer says of its tier: this is the way it came, and what is billed.
+            found[custom_id] = outcome.model_copy(update={"usage": outcome.usage.model_copy(update={"batch": True})})
         if adopted and not found.keys() & self._under_way[number].keys():  # it only looked like ours
             self._cache.drop_batch(number)
         missing = ReplyError(error_type="errored", message=f"batch {batch_id} has no result for this request")

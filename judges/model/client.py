@@ -125,7 +125,7 @@ class Client:
                 if self.cache is not None:
                     self.cache.put(request.key, request.model, outcome)
                 gate.warm()
-            elif outcome.error_type == "authentication":
+            elif outcome.error_type == "authentication":  # a wrong key, or an account without credit
                 self._locked_out = outcome  # every other request would be turned away too, one by one
             return outcome
 
@@ -142,7 +142,9 @@ class Client:
     @asynccontextmanager
     async def _prefix(self, request: Request) -> AsyncIterator[_Gate]:
         """Alone, as long as the request's prefix is not yet in the provider's cache; with all others once it is."""
-        if not self._model.warms or not request.prefix_key or request.prefix_tokens < MIN_CACHED_TOKENS:
+        # Nobody waits for a system text alone: it is short, and the whole run would stand behind its first request.
+        waits = self._model.warms and request.shared and request.prefix and request.prefix_key
+        if not waits or request.prefix_tokens < MIN_CACHED_TOKENS:
             yield _Gate(warm_s=0.0)
             return
         gate = self._gates.setdefault(request.prefix_key, _Gate(warm_s=_WARM_S[request.cache_ttl or "5m"]))

@@ -7,6 +7,7 @@ runner, and may be incomplete.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,8 @@ def read_responses(path: Path) -> Responses:
 
 
 def _collect(lines: Iterable[bytes], responses: Responses) -> None:
-    for number, line in enumerate(lines, 1):
+    for number, given in enumerate(lines, 1):
+        line = given.removeprefix(BOM_UTF8) if number == 1 else given
         if not line.strip():
             continue
         try:

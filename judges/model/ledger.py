@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 
 from gpa.errors import UsageError
-from gpa.ingest.tokens import CHARS_PER_TOKEN
+from gpa.ingest.tokens import CHARS_PER_TOKEN, count_text
 from gpa.judges.model.prices import Price, Prices
-from gpa.judges.model.reply import Outcome, ReplyError, TokenUsage
+from gpa.judges.model.reply import Outcome, Reply, ReplyError, TokenUsage
 from gpa.judges.model.request import Request
 
 EXPECTED_OUTPUT_TOKENS = 2_000
@@ -22,6 +23,8 @@ MIN_CACHED_TOKENS = 1_024
 
 RESERVE_FACTOR = 1.5
 """A reservation takes the estimated input times this, because the characters-per-token rule can be too low."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class Ledger:
@@ -46,6 +49,8 @@ class Ledger:
         """Requests not sent because of the bound."""
         self.unpriced: dict[str, int] = defaultdict(int)
         """Paid answers by model for which no price is known; `spent_usd` is too low by their cost."""
+        self.uncounted = 0
+        """Paid answers whose tokens the provider did not count: booked at their reservation or by estimate."""
         self.usage = TokenUsage()
         self._under_way = 0
         self._settled = asyncio.Condition()
@@ -82,7 +87,11 @@ class Ledger:
                 self._under_way -= 1
                 # Sums of floats leave dust; an empty book is exactly 0, so that nobody waits for dust to settle.
                 self.reserved_usd = self.reserved_usd - reserved if self._under_way else 0.0
-            cost = None if outcome is None else self._book(request, outcome)
+            cost = None
+            if outcome is not None and outcome.usage.counted:
+                cost = self._book(request, outcome.usage)
+            elif outcome is not None:
+                self._book_uncounted(reserved, request, outcome)
             self._settled.notify_all()
         return cost
 
@@ -91,17 +100,31 @@ class Ledger:
         self.spent_usd = spent_usd
         self.refused = 0
 
-    def _book(self, request: Request, outcome: Outcome) -> float | None:
-        cost = self.prices.cost_usd(request.model, outcome.usage)
-        if not outcome.usage.prompt_tokens and not outcome.usage.output_tokens:
+    def _book(self, request: Request, usage: TokenUsage) -> float | None:
+        cost = self.prices.cost_usd(request.model, usage)
+        if not usage.prompt_tokens and not usage.output_tokens:
             return 0.0 if cost is not None else None
+        self.usage = _sum(self.usage, usage)
+        self._pay(request.model, cost)
+        return cost
+
+    def _book_uncounted(self, reserved: float, request: Request, outcome: Outcome) -> None:
+        """Book what an answer without counts may have cost: under a bound the most it can, else what it looks like."""
+        if not self.uncounted:
+            way = "by estimate" if self.max_cost_usd is None else "with the most that they can cost"
+            _LOG.warning("gpa: answers of %s come without token counts: they are booked %s", request.model, way)
+        self.uncounted += 1
+        # Of an answer that was cut off or refused the length is not known.
+        output = count_text(outcome.text) if isinstance(outcome, Reply) else request.max_tokens
+        usage = TokenUsage(input_tokens=request.input_tokens, output_tokens=output, batch=outcome.usage.batch)
+        self._pay(request.model, reserved or self.prices.cost_usd(request.model, usage))
+
+    def _pay(self, model: str, cost: float | None) -> None:
         self.paid += 1
-        self.usage = _sum(self.usage, outcome.usage)
         if cost is None:
-            self.unpriced[request.model] += 1
+            self.unpriced[model] += 1
         else:
             self.spent_usd += cost
-        return cost
 
 
 def most_usd(request: Request, price: Price, *, batch: bool = False) -> float:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpa.errors import UsageError
-from gpa.judges.model.reply import ErrorType, Outcome, Reply, ReplyError, TokenUsage, is_overflow
+from gpa.judges.model.reply import ErrorType, Outcome, Reply, ReplyError, TokenUsage, are_counts, is_overflow, quoted
 from gpa.judges.model.request import Request
+from gpa.judges.model.waiting import say_wait, too_long, wait_s
 
 UNKNOWN_CONTEXT_WINDOW = 32_768
 """Assumed when neither the user nor LiteLLM's table says; small, since a server may silently cut what is longer."""
+
+MAX_PAUSE_S = 8.0
+"""Between two tries, where the server asks for no other."""
 
 _ERRORS: tuple[tuple[str, ErrorType], ...] = (
     ("ContextWindowExceededError", "context_window_exceeded"),
@@ -35,6 +41,10 @@ _STOPS: dict[str, tuple[ErrorType, str]] = {
     "length": ("max_tokens", "the answer was cut off at max_tokens"),
     "content_filter": ("refusal", "the provider's content filter stopped the answer"),
 }
+NO_CREDIT = "insufficient_quota"
+"""What OpenAI and its like call an account without credit, with the status of a rate limit that passes."""
+_LOST = frozenset({"APIConnectionError", "APITimeoutError", "Timeout"})
+"""Exceptions, of LiteLLM or the SDK under it, for which no answer came back."""
 _EFFORTS = {"xhigh": "high", "max": "high"}
 
 
@@ -66,7 +76,9 @@ class LiteLLMModel:
         litellm.suppress_debug_info = True  # else it prints hints to stdout, where the results go
         self._litellm: Any = litellm
         self.name = name
-        self._options: dict[str, Any] = {"timeout": timeout_s, "max_retries": max_retries}
+        # The SDKs under LiteLLM would obey any `retry-after`, and ask again where there is no credit.
+        self._options: dict[str, Any] = {"timeout": timeout_s, "max_retries": 0}
+        self._max_retries = max_retries
         if base_url is not None:
             self._options["base_url"] = base_url
         if api_key is not None:
@@ -85,15 +97,23 @@ class LiteLLMModel:
             self._options["num_ctx"] = self.context_window
 
     async def complete(self, request: Request) -> Outcome:
-        """The answer of one chat completion."""
-        try:
-            completion = await self._litellm.acompletion(**chat_params(request), **self._options, drop_params=True)
-        except Exception as error:
-            outcome = _outcome_of_exception(self._litellm.exceptions, error)
-            if outcome is None:
-                raise
-            return outcome
-        return outcome_of_completion(completion)
+        """The answer of one chat completion, tried again where that may help."""
+        tries = 0
+        while True:
+            try:
+                completion = await self._litellm.acompletion(**chat_params(request), **self._options, drop_params=True)
+            except Exception as error:
+                outcome = _outcome_of_exception(self._litellm.exceptions, error)
+                if outcome is None:
+                    raise
+                if tries == self._max_retries or not _may_pass(error, outcome):
+                    return outcome
+                seconds = wait_s(_headers(error))
+                say_wait(getattr(error, "status_code", ""), seconds)
+            else:
+                return outcome_of_completion(completion)
+            await asyncio.sleep(seconds or min(MAX_PAUSE_S, 0.5 * 2**tries))
+            tries += 1
 
     async def count_tokens(self, request: Request) -> int:
         """By the offline rule: LiteLLM's counters are those of other models, or fetch files from the network."""
@@ -133,7 +153,7 @@ def outcome_of_completion(completion: Any) -> Outcome:
     choice = choices[0]
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     if refusal:  # OpenAI's structured outputs say so beside the content
-        return ReplyError(error_type="refusal", message=f"the model refused to answer: {refusal}", usage=usage)
+        return ReplyError(error_type="refusal", message=f"the model refused to answer: {quoted(refusal)}", usage=usage)
     if choice.finish_reason in _STOPS:
         error_type, message = _STOPS[choice.finish_reason]
         return ReplyError(error_type=error_type, message=message, usage=usage)
@@ -149,10 +169,13 @@ def outcome_of_completion(completion: Any) -> Outcome:
 def _usage(usage: Any) -> TokenUsage:
     prompt = getattr(usage, "prompt_tokens", None) or 0
     details = getattr(usage, "prompt_tokens_details", None)
+    answer = getattr(usage, "completion_tokens", None) or 0
     read = min(getattr(details, "cached_tokens", None) or 0, prompt)
+    if not are_counts(prompt, answer, read):  # LiteLLM fills in zeros where the server says nothing
+        return TokenUsage(counted=False)
     return TokenUsage(
         input_tokens=prompt - read,
-        output_tokens=getattr(usage, "completion_tokens", None) or 0,
+        output_tokens=answer,
         cache_read_tokens=read,
     )
 
@@ -161,10 +184,40 @@ def _outcome_of_exception(exceptions: Any, error: Exception) -> ReplyError | Non
     for name, error_type in _ERRORS:
         kind = getattr(exceptions, name, None)
         if kind is not None and isinstance(error, kind):
-            message = str(getattr(error, "message", None) or error)[:500]
-            overflow = error_type == "invalid_request" and is_overflow(message)
-            return ReplyError(error_type="context_window_exceeded" if overflow else error_type, message=message)
+            message = quoted(str(getattr(error, "message", None) or error), 500)
+            return ReplyError(
+                error_type=_special(error_type, message, error), message=message + too_long(_headers(error))
+            )
     return None
+
+
+def _special(error_type: ErrorType, message: str, error: Exception) -> ErrorType:
+    """What the exception's type does not tell: a transcript beyond the window, an account without credit."""
+    if error_type == "invalid_request" and is_overflow(message):
+        return "context_window_exceeded"
+    if error_type == "rate_limit" and any(getattr(one, "code", None) == NO_CREDIT for one in _chain(error)):
+        return "authentication"
+    return error_type
+
+
+def _may_pass(error: Exception, outcome: ReplyError) -> bool:
+    """Whether to ask again: no answer came back, or one that says so. What may be paid for is not asked twice."""
+    headers = _headers(error)
+    if too_long(headers) or not outcome.retryable:
+        return False
+    return bool(headers) or any(type(one).__name__ in _LOST for one in _chain(error))
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    """Of the response that was an error; empty where there was none."""
+    return getattr(error, "litellm_response_headers", None) or {}
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The exception and what it was made from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _is_known_provider(litellm: Any, name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from gpa.judges.redact import Redactor
 from gpa.judges.verdict import Usage
 
 ErrorType = Literal[
@@ -62,6 +63,8 @@ class TokenUsage(Usage):
     """The part of `cache_write_tokens` written for an hour, at twice the input price instead of 1.25 times."""
     batch: bool = False
     """Served by Message Batches, at half the price."""
+    counted: bool = True
+    """Whether the provider said how many; where it did not, the zeros here are not what was paid for."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -92,6 +95,7 @@ class Reply(_Outcome):
     """A complete answer."""
 
     kind: Literal["reply"] = "reply"
+    usage: TokenUsage = TokenUsage(counted=False)
     text: str
     stop_reason: str = "end_turn"
     model: str = ""
@@ -165,7 +169,8 @@ def outcome_of_error(error: object, *, default: ErrorType) -> ReplyError:
     error_type = ERROR_TYPES.get(name, default)
     if error_type == "invalid_request" and is_overflow(message):
         error_type = "context_window_exceeded"
-    return ReplyError(error_type=error_type, message=": ".join(filter(None, (name, message))) or _show(error))
+    said = ": ".join(filter(None, (name, quoted(message))))
+    return ReplyError(error_type=error_type, message=said or _show(error))
 
 
 def is_overflow(message: str) -> bool:
@@ -174,11 +179,23 @@ def is_overflow(message: str) -> bool:
     return "prompt is too long" in text or "context window" in text or "context limit" in text
 
 
+def quoted(text: str, limit: int | None = None) -> str:
+    """A provider's words, at most so many characters, without secrets: some repeat the key they turn away."""
+    return Redactor()(text)[:limit]
+
+
+def are_counts(*values: object) -> bool:
+    """Whether these are numbers of tokens that an answer can have had: none negative, and not all of them 0."""
+    return all(isinstance(value, int) and value >= 0 for value in values) and any(values)
+
+
 def _usage(usage: object) -> TokenUsage:
     if not isinstance(usage, Mapping):
-        return TokenUsage()
+        return TokenUsage(counted=False)
     by_ttl = usage.get("cache_creation")
+    caching = [usage.get(f"cache_{name}_input_tokens") or 0 for name in ("creation", "read")]
     return TokenUsage(
+        counted=are_counts(usage.get("input_tokens"), usage.get("output_tokens"), *caching),
         input_tokens=_count(usage.get("input_tokens")),
         output_tokens=_count(usage.get("output_tokens")),
         cache_read_tokens=_count(usage.get("cache_read_input_tokens")),
@@ -192,7 +209,7 @@ def _explanation(message: Mapping[str, Any]) -> str:
     """What `stop_details` adds, when it does."""
     details = message.get("stop_details")
     text = details.get("explanation") if isinstance(details, Mapping) else None
-    return f": {text}" if isinstance(text, str) and text else ""
+    return f": {quoted(text)}" if isinstance(text, str) and text else ""
 
 
 def _bad(expected_found: str, usage: TokenUsage | None = None) -> ReplyError:
@@ -210,5 +227,5 @@ def _text(value: object) -> str:
 
 
 def _show(value: object) -> str:
-    text = repr(value)
+    text = quoted(repr(value))
     return text if len(text) <= 80 else text[:79] + "…"

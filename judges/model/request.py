@@ -52,7 +52,7 @@ class Request(BaseModel):
     """`provider/model`, as `Model.name` has it."""
     system: Text = ""
     prefix: Text = ""
-    """First block of the question, marked cacheable; the same text for every judge of a trace."""
+    """First block of the question; the same text for every judge of a trace."""
     tail: Annotated[Text, Field(min_length=1)]
     """Second block of the question."""
     turns: tuple[Turn, ...] = ()
@@ -63,7 +63,10 @@ class Request(BaseModel):
     effort: Effort | None = None
     """None leaves it to the provider's default for the model."""
     cache_ttl: CacheTtl | None = "5m"
-    """How long the prefix stays in the provider's prompt cache; None does not ask for it."""
+    """How long system text and prefix stay in the provider's prompt cache; None does not ask for it."""
+    shared: bool = True
+    """Whether another request of the run begins with the same prefix. Only then is it marked cacheable, since writing
+    it costs a quarter more than sending it. The system text, the same for all traces, is marked in either case."""
     trace_id: str = ""
     judge: str = ""
     sample: Annotated[int, Field(ge=0)] = 0
@@ -71,11 +74,14 @@ class Request(BaseModel):
 
     def params(self) -> dict[str, Any]:
         """The body of a Messages API request. No sampling parameters: API version 2026-10-21 rejects them."""
+        return self._params(shared=self.shared)
+
+    def _params(self, *, shared: bool) -> dict[str, Any]:
         cached = _cache_control(self.cache_ttl)
         body: dict[str, Any] = {"model": wire_name(self.model), "max_tokens": self.max_tokens}
         if self.system:
             body["system"] = [{"type": "text", "text": self.system, **cached}]
-        blocks = [{"type": "text", "text": self.prefix, **cached}] if self.prefix else []
+        blocks = [{"type": "text", "text": self.prefix, **(cached if shared else {})}] if self.prefix else []
         blocks.append({"type": "text", "text": self.tail})
         body["messages"] = [
             {"role": "user", "content": blocks},
@@ -97,15 +103,18 @@ class Request(BaseModel):
 
     @cached_property
     def key(self) -> str:
-        """32 hex digits that name this question to this provider, and its repetition number."""
-        return _digest(self.model.encode(), str(self.sample).encode(), self.body)
+        """32 hex digits that name this question to this provider, and its repetition number.
+
+        Whoever else is asked about the trace changes no answer: `shared` is not part of it.
+        """
+        return _digest(self.model.encode(), str(self.sample).encode(), orjson.dumps(self._params(shared=True)))
 
     @cached_property
     def prefix_key(self) -> str:
         """32 hex digits, equal for requests that share an entry of the provider's prompt cache; empty without one."""
-        if not self.prefix or self.cache_ttl is None:
+        if self.cache_ttl is None or not (self.system or self._marked):
             return ""
-        shared = orjson.dumps([self.system, self.prefix, self.answer_schema, self.effort, self.cache_ttl])
+        shared = orjson.dumps([self.system, self._marked, self.answer_schema, self.effort, self.cache_ttl])
         return _digest(self.model.encode(), shared)
 
     @cached_property
@@ -121,14 +130,19 @@ class Request(BaseModel):
 
     @cached_property
     def prefix_tokens(self) -> int:
-        """Estimated tokens of what the prompt cache can hold: system text, prefix and schema."""
+        """Estimated tokens of what the prompt cache can hold: system text, schema, and a prefix that is shared."""
         schema = b"" if self.answer_schema is None else orjson.dumps(self.answer_schema)
-        return count_text(self.system) + count_text(self.prefix) + count_text(schema.decode())
+        return count_text(self.system) + count_text(self._marked) + count_text(schema.decode())
 
     @cached_property
     def input_tokens(self) -> int:
         """Estimated tokens of the whole input (`count_text` says by which rule)."""
-        return self.prefix_tokens + count_text(self.tail) + sum(count_text(turn.text) for turn in self.turns)
+        alone = "" if self.shared else self.prefix
+        return self.prefix_tokens + sum(map(count_text, (alone, self.tail, *(turn.text for turn in self.turns))))
+
+    @property
+    def _marked(self) -> str:
+        return self.prefix if self.shared else ""
 
     def again(self, answer: str, complaint: str) -> Request:
         """The same question with the answer that would not do and what was wrong with it: the one re-ask.

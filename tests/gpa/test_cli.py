@@ -277,6 +277,68 @@ def test_a_mean_below_the_threshold_is_exit_1(good: Path, faulty: Path) -> None:
     assert run("evaluate", faulty, "--dimensions", "TC", "--fail-under", "3").exit_code == 1
 
 
+def test_a_mean_below_the_threshold_is_said_on_stderr(faulty: Path) -> None:
+    result = run("evaluate", faulty, "--dimensions", "TC", "--fail-under", "3")
+    assert re.fullmatch(r"gpa: TC Tool Calling: mean [012]\.00 is below 3\n", result.stderr)
+
+
+@pytest.mark.parametrize("option", ["--fail-under", "--tolerance"])
+def test_a_threshold_that_is_no_number_is_refused(option: str, faulty: Path) -> None:
+    result = run("evaluate", faulty, option, "nan")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"gpa: {option}: expected a number from 0 to 3, found nan\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--dimensions", "PQ"), "in PQ"),
+        (("--dimensions", "PQ,TC"), "in PQ"),
+        (("--checks", "repeated-call", "--dimensions", "LC,GF"), "in LC GF"),
+        ((), ""),
+    ],
+    ids=["one", "one of two", "none selected", "unnamed ones"],
+)
+def test_a_threshold_without_a_score_to_hold_it_against_is_said(
+    options: tuple[str, ...], said: str, good: Path
+) -> None:
+    result = run("evaluate", good, "--fail-under", "1", *options)
+    note = f"gpa: note: --fail-under 1: nothing to hold it against {said}: no trace has a score there\n"
+    assert (result.exit_code, result.stderr) == (0, note if said else "")
+
+
+OUTPUTS = ("--jsonl", "--junit", "--sarif", "--gitlab", "--summary")
+
+
+@pytest.mark.parametrize("option", OUTPUTS)
+@pytest.mark.parametrize(
+    "path", ["traces/good.json", "traces", "traces/*.json", "link.json"], ids=["file", "folder", "pattern", "link"]
+)
+def test_an_output_that_is_an_input_is_refused(option: str, path: str, good: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    good = good.rename(folder / "good.json")
+    (tmp_path / "link.json").symlink_to(good)
+    before = good.read_bytes()
+    result = run("evaluate", tmp_path / path, option, good)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"gpa: {option} {good}: is one of the inputs, which it would overwrite\n"
+    assert good.read_bytes() == before
+
+
+def test_requests_and_followed_files_are_not_written_over_the_input_either(good: Path) -> None:
+    before = good.read_bytes()
+    for options in (("--model", "openai/x", "--requests-to", good), ("--follow", "--jsonl", good)):
+        result = run("evaluate", good, *options)
+        assert (result.exit_code, "is one of the inputs" in result.stderr) == (2, True)
+    assert good.read_bytes() == before
+
+
+def test_reports_of_the_last_run_may_lie_beside_the_traces(good: Path, tmp_path: Path) -> None:
+    options = [part for option in OUTPUTS for part in (option, tmp_path / f"of{option}")]
+    assert [run("evaluate", tmp_path, *options).exit_code for _ in range(2)] == [0, 0]
+
+
 def test_the_store_is_where_a_second_run_takes_results_from(good: Path, faulty: Path, tmp_path: Path) -> None:
     store = tmp_path / "gpa.db"
     first = run("evaluate", good, faulty, "--store", store, "--jsonl", tmp_path / "first.jsonl")

@@ -55,6 +55,22 @@ def read(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def with_one_long_step(folder: Path) -> Path:
+    """A file of one trace with a step that exceeds small windows."""
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "lorem ipsum " * 30_000}]}])
+    attributes = {
+        "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.output.messages": said
+    }  # fmt: skip
+    span = {
+        "traceId": "ab" * 16, "spanId": "cd" * 8, "name": "chat m",
+        "startTimeUnixNano": "1", "endTimeUnixNano": "2",
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+    }  # fmt: skip
+    path = folder / "long.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    return path
+
+
 # by wire
 
 
@@ -147,6 +163,25 @@ def test_a_dry_run_names_a_model_without_a_price() -> None:
     done = evaluate("--dry-run", "--mode", "single", model="ollama/small")
     assert done.exit_code == 0
     assert re.search(r"No price is known for ollama/small in the table of 2026-\d\d-\d\d: give one", done.stdout)
+
+
+def test_what_no_judge_is_shown_is_said_before_and_after(tmp_path: Path) -> None:
+    long = with_one_long_step(tmp_path)
+    options = ("--dimensions", "LC", "--context-window", "30000")
+    rehearsed = evaluate("--dry-run", *options, traces=long)
+    written = evaluate("--requests-to", tmp_path / "r.jsonl", *options, traces=long)
+    (tmp_path / "none.jsonl").write_text("")
+    done = evaluate("--responses-from", tmp_path / "none.jsonl", *options, traces=long)
+    for result in (rehearsed, written, done):
+        assert re.search(r"\d{3},\d{3} characters of steps beyond the model's window left out", result.stdout)
+    small = ("--dimensions", "LC", "--context-window", "3000")
+    assert (
+        "1 judgement would fail: the question exceeds the model's window."
+        in evaluate("--dry-run", *small, traces=long).stdout
+    )
+    failed = evaluate("--responses-from", tmp_path / "none.jsonl", *small, traces=long)
+    assert failed.exit_code == 3
+    assert "1 context_window_exceeded" in failed.stdout
 
 
 def test_requests_are_written_without_a_key_for_every_recording(tmp_path: Path) -> None:

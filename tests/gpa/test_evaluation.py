@@ -18,6 +18,7 @@ from gpa.ingest.transcript import Transcript, transcribe
 from gpa.judges.result_lines import result_line
 from gpa.judges.verdict import DIMENSIONS, AnyResult, Failure, Finding, NotApplicable, Verdict
 from gpa.judging import Judging
+from gpa.locations import latest
 from tests.judges.checks.transcripts import SEARCH, call, llm, said, tool, transcript
 
 FINDING = Finding(span_ids=("a1",), quote="q", problem="p", category="Formatting Errors", severity="LOW", check="c")
@@ -189,6 +190,24 @@ def test_exit_code(
     results: tuple[AnyResult, ...], unreadable: tuple[str, ...], fail_under: float | None, code: int
 ) -> None:
     assert Evaluation(results, unreadable=unreadable).exit_code(fail_under) == code
+
+
+def test_a_threshold_that_is_no_number_is_refused() -> None:
+    with pytest.raises(UsageError, match="fail_under: expected a number from 0 to 3, found nan"):
+        Evaluation((verdict(0),)).exit_code(float("nan"))
+
+
+def test_the_store_tells_the_last_run_also_where_it_took_the_results_from_there(tmp_path: Path) -> None:
+    store = tmp_path / "gpa.db"
+    whole = evaluate([bad("b"), good("a")], store=store)
+    part = evaluate([bad("b"), good("a")], store=store, checks=["repeated-call"])
+    assert told(store) == set(part.results) != set(whole.results)
+    again = evaluate([bad("b"), good("a")], store=store)
+    assert (again.reused, told(store)) == (len(whole.results), set(whole.results))
+
+
+def told(store: Path) -> set[AnyResult]:
+    return set(latest(Evaluation.load(store).results))
 
 
 class TestLines:

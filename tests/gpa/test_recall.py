@@ -11,7 +11,7 @@ from gpa.agreement import Rate, rate
 from gpa.comparison import compare, comparison_notes
 from gpa.errors import UsageError
 from gpa.evaluation import Evaluation
-from gpa.judges.gold import Gold, GoldError
+from gpa.judges.gold import Gold, GoldError, HumanScore
 from gpa.judges.matching import Match
 from gpa.judges.result_lines import result_line
 from gpa.judges.verdict import AnyResult, Failure, Finding, NotApplicable, Verdict
@@ -162,12 +162,40 @@ class Broken:
         return None if verdict.trace_id == "f" else [Match(0, None, localised=False)]
 
 
-def test_a_verdict_the_matcher_could_not_compare_counts_as_failed() -> None:
+def test_a_verdict_the_matcher_could_not_compare_is_in_no_table() -> None:
     scored = score([verdict(), verdict(trace_id="f")], gold(error("e1"), error("e2", "f")), Broken())
-    assert (cell(scored, "caught", "TC", "failed"), cell(scored, "caught", "TC", "recall")) == (1, rate(1, 2))
+    assert (cell(scored, "caught", "TC", "failed"), cell(scored, "caught", "TC", "recall")) == (0, rate(1, 1))
     assert cell(scored, "caught", "TC", "P") is None
-    assert scored.of("TC")["f"] == Judged("unmatched", "m/1", "", 1, 0)
-    assert "1 verdicts could not be compared by the meta-judge; they count as failed." in scored.notes()
+    assert cell(scored, "union", "all", "caught") == rate(1, 1)
+    assert cell(scored, "findings", "TC", "verdicts") == 1
+    assert cell(scored, "matrix", "e2", "TC") is None
+    assert scored.judged["TC", 0]["f"] == Judged("unmatched", "m/1", "", 1, 0)
+    assert (
+        "The meta-judge could not decide 1 (error, judge) pairs of 1 verdicts; they are in no table,"
+        " nor are their errors in the coverage."
+    ) in scored.notes()
+
+
+def test_an_error_that_one_judge_is_undecided_on_is_not_in_the_coverage_though_another_caught_it() -> None:
+    truth = gold(error("e1"), error("e2", "f", dimensions=("TC", "LC")))
+
+    class PartlyBroken(Broken):
+        def match(self, errors: Sequence[GoldError], verdict: Verdict) -> list[Match] | None:
+            return [Match(0, None, localised=False)] if verdict.judge == "LC" else super().match(errors, verdict)
+
+    scored = score([verdict(), verdict(trace_id="f"), verdict(trace_id="f", judge="LC")], truth, PartlyBroken())
+    assert cell(scored, "caught", "LC", "recall") == rate(1, 1)
+    assert cell(scored, "union", "all", "caught") == rate(1, 1)
+
+
+def test_what_is_odd_in_the_gold_is_noted() -> None:
+    twice = [error("e1"), error("e1").model_copy(update={"id": "t-2"})]
+    truth = gold(*twice, error("e3", dimensions=("XX", "OWN")))
+    truth = Gold(truth.errors, (HumanScore(trace_id="t", judge="YY", score=1),), truth.trace_ids)
+    notes = score([verdict("e1"), verdict(judge="OWN")], truth).notes()
+    assert "1 gold errors repeat another one in all but the id; each counts." in notes
+    assert "Judges in the gold that are no dimension and have no results: XX (1 errors)." in notes
+    assert "Judges in the gold that are no dimension and have no results: YY (1 human scores)." in notes
 
 
 def many(caught: Sequence[int]) -> Scored:

@@ -112,7 +112,7 @@ def test_a_malformed_gold_line_stops_with_its_position(folder: Path, tmp_path: P
 
 
 def test_the_meta_judge_by_files(folder: Path, tmp_path: Path) -> None:
-    """Requests are written; answers from anywhere are scored; what has no answer counts as failed."""
+    """Requests are written; answers from anywhere are scored; what has no answer is in no table, and exit 3."""
     requests, responses = tmp_path / "requests.jsonl", tmp_path / "responses.jsonl"
     common = ("score", folder / "gpa.db", "--gold", PLANTED, "--matcher", "llm", "--meta-model", "anthropic/claude-x")
     done = gpa(*common, "--requests-to", requests)
@@ -122,8 +122,9 @@ def test_the_meta_judge_by_files(folder: Path, tmp_path: Path) -> None:
     lines = []
     for request in asked[1:]:
         tail = request["params"]["messages"][0]["content"][-1]["text"]
+        passage = tail.partition("rationale: ")[2][:40]
         entries = [
-            {"id": f"e{n}", "passage": "p", "finding": None, "caught": 1, "look_for": ""}
+            {"id": f"e{n}", "passage": passage, "finding": None, "caught": 1, "look_for": ""}
             for n in range(1, 9)
             if f'"id":"e{n}"' in tail
         ]
@@ -134,14 +135,21 @@ def test_the_meta_judge_by_files(folder: Path, tmp_path: Path) -> None:
         )
     responses.write_text("\n".join(lines))
     done = gpa(*common, "--responses-from", responses, "--json")
-    assert done.code == 0
+    assert done.code == 3
     assert "expected a line with custom_id" in done.err
     found = json.loads(done.out)
-    assert "1 verdicts could not be compared by the meta-judge; they count as failed." in found["notes"]
+    assert any(note.startswith("The meta-judge could not decide ") for note in found["notes"])
     rows = found["tables"]["caught"]["rows"]
-    assert sum(row["failed"] for row in rows) > 0
+    assert sum(row["failed"] for row in rows) == 0
     assert all(row["recall, judged"]["value"] in (None, 1.0) for row in rows)
     assert all(row["P"] is None for row in rows)
+
+
+def test_human_scores_of_a_judge_that_nobody_knows_are_noted(folder: Path, tmp_path: Path) -> None:
+    score = {"type": "score", "trace_id": "ab", "judge": "XX", "score": 1}
+    (tmp_path / "g.jsonl").write_text(json.dumps(score))
+    done = gpa("agree", folder / "r.jsonl", "--gold", tmp_path / "g.jsonl")
+    assert "Judges in the gold that are no dimension and have no results: XX (1 human scores)." in done.out
 
 
 def test_agree_with_people_and_over_samples(folder: Path, tmp_path: Path) -> None:

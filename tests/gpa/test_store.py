@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,8 @@ from msgspec.structs import replace
 from gpa.errors import StoreError
 from gpa.ingest.transcript import Transcript
 from gpa.judges.verdict import Failure, NotApplicable, Usage, Verdict
-from gpa.store import Key, open_store, transcript_hash
+from gpa.locations import latest
+from gpa.store import Arrival, Key, Store, open_store, transcript_hash
 from tests.judges.checks.transcripts import call, llm, said, transcript
 
 GIVEN = transcript(llm(said("Hello."), call("x", {"b": 1, "a": [1.5, None, "é"]})), system="Be kind.")
@@ -28,6 +32,7 @@ VERDICT = Verdict(
 NOTHING = NotApplicable(trace_id=GIVEN.trace_id, judge="PA", model="checks", reason="no plan", rubric_hash="h2")
 FAILED = Failure(trace_id=GIVEN.trace_id, judge="TC", model="m", error_type="E", message="m", rubric_hash="h")
 DIGEST = transcript_hash(GIVEN)
+OTHER = VERDICT.model_copy(update={"rubric_hash": "of other checks", "score": 3})
 
 
 def key(result: Any) -> Key:
@@ -78,6 +83,93 @@ def test_two_runs_may_write_to_one_store(tmp_path: Path) -> None:
         one.save(GIVEN, DIGEST, [VERDICT])
         other.save(GIVEN, DIGEST, [VERDICT, NOTHING])
         assert list(one.results()) == [VERDICT, NOTHING]
+
+
+def taken_again(store: Store) -> None:
+    store.save(GIVEN, DIGEST, [VERDICT, NOTHING])
+    store.save(GIVEN, DIGEST, [OTHER])
+    assert set(latest(store.results())) == {OTHER, NOTHING}
+    store.put_last(DIGEST, [VERDICT, NOTHING])
+
+
+def judged_again(store: Store) -> None:
+    failed = FAILED.model_copy(update={"judge": VERDICT.judge, "model": VERDICT.model})
+    store.save(GIVEN, DIGEST, [failed, NOTHING])
+    store.save(GIVEN, DIGEST, [OTHER])
+    store.save(GIVEN, DIGEST, [VERDICT])
+
+
+def of_an_earlier_transcript(store: Store) -> None:
+    store.save(GIVEN, DIGEST, [VERDICT, NOTHING])
+    store.save(replace(GIVEN, goal="other"), "0" * 32, [OTHER])
+    store.put_last(DIGEST, [VERDICT, NOTHING])
+    assert [one.goal for one in store.transcripts()] == ["other", GIVEN.goal]
+
+
+LAST = pytest.mark.parametrize("run", [taken_again, judged_again, of_an_earlier_transcript])
+
+
+@LAST
+def test_what_the_last_run_says_stands_wherever_it_came_from(tmp_path: Path, run: Callable[[Store], None]) -> None:
+    with open_store(tmp_path / "gpa.db") as store:
+        run(store)
+        assert set(latest(store.results())) == {VERDICT, NOTHING}
+        assert set(latest(one for kept in store.kept() for one in kept.results)) == {VERDICT, NOTHING}
+
+
+@LAST
+def test_what_the_last_run_says_stands_in_postgresql_too(postgres: str, run: Callable[[Store], None]) -> None:
+    with open_store(postgres) as store:
+        run(store)
+        assert set(latest(store.results())) == {VERDICT, NOTHING}
+
+
+def test_results_that_stand_already_are_left_where_they_are(tmp_path: Path) -> None:
+    with open_store(tmp_path / "gpa.db") as store, sqlite3.connect(tmp_path / "gpa.db") as other:
+        store.save(GIVEN, DIGEST, [VERDICT, NOTHING])
+        store.save(GIVEN, DIGEST, [OTHER])
+        version = other.execute("PRAGMA data_version").fetchone()
+        store.put_last(DIGEST, [OTHER, NOTHING])
+        assert list(store.results()) == [VERDICT, NOTHING, OTHER]
+        assert other.execute("PRAGMA data_version").fetchone() == version
+
+
+def test_results_taken_again_are_no_news_and_cost_nothing_again(tmp_path: Path) -> None:
+    paid = VERDICT.model_copy(update={"model": "m", "cost_usd": 0.5})
+    with open_store(tmp_path / "gpa.db", live=True) as store:
+        store.save(GIVEN, DIGEST, [paid], Arrival(1, "", announce=True))
+        store.save(GIVEN, DIGEST, [paid.model_copy(update={"rubric_hash": "other"})])
+        store.announced(number for number, _, _ in store.to_announce(9))
+        with sqlite3.connect(tmp_path / "gpa.db") as file:
+            file.execute("UPDATE results SET created = '2025-01-01T00:00:00+00:00'")
+        before = store.newest(9)
+        store.put_last(DIGEST, [paid])
+        assert (store.waiting(), store.spent_usd("2025-01-02")) == (0, 0.0)
+        assert [one._replace(results=()) for one in store.newest(9)] == [one._replace(results=()) for one in before]
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["a run", "a receiver"])
+def test_a_new_store_may_be_opened_by_several_at_once(tmp_path: Path, live: bool) -> None:
+    for number in range(10):
+        opened_at_once(str(tmp_path / f"{number}.db"), live=live)
+
+
+def test_a_new_store_in_postgresql_may_be_opened_by_several_at_once(postgres: str) -> None:
+    opened_at_once(postgres)
+
+
+def opened_at_once(location: str, *, live: bool = False) -> None:
+    start = threading.Barrier(4)
+
+    def write(_: int) -> None:
+        start.wait()
+        with open_store(location, live=live) as store:
+            store.save(GIVEN, DIGEST, [VERDICT, NOTHING])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    with open_store(location, must_exist=True) as store:
+        assert list(store.results()) == [VERDICT, NOTHING]
 
 
 def test_a_database_url_is_a_location(tmp_path: Path) -> None:

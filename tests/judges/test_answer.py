@@ -83,6 +83,11 @@ def test_every_category_is_known_by_its_name(category: str) -> None:
         (reply(score="3"), "score: Input should be a valid integer"),
         (reply(score=None), "score is null although not_applicable gives no reason"),
         (reply(score=None, not_applicable=" "), "score is null although not_applicable gives no reason"),
+        (reply(score=None, not_applicable="no", findings=[FINDING]), "not_applicable contradicts the findings"),
+        (
+            reply(score=None, not_applicable="no", leads=[{"id": "c1", "decision": "confirm"}]),
+            "not_applicable contradicts the findings",
+        ),
         ('{"rationale": "r", "score": 3}', "findings: Field required"),
         (finding(category="Sloth"), "findings.0.category: Value error, expected one of the named categories"),
         (finding(severity="FATAL"), "findings.0.severity: Input should be 'LOW', 'MEDIUM' or 'HIGH'"),

@@ -47,6 +47,13 @@ def test_lines_of_three_kinds(tmp_path: Path) -> None:
     assert gold.by_trace == {"ab": (error,), "cd": ()}
 
 
+@pytest.mark.parametrize("name", ["gold.jsonl", "gold.json"])
+def test_a_byte_order_mark_at_the_beginning_is_passed_over(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(LINE), encoding="utf-8-sig")
+    assert [error.trace_id for error in load_gold(path).errors] == ["ab"]
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

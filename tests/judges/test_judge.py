@@ -77,6 +77,34 @@ def test_no_answer_is_a_failure_of_its_kind_and_what_it_cost_is_kept(error_type:
     assert result.usage == usage().total()
 
 
+def test_findings_of_a_dimension_that_does_not_apply_are_a_contradiction_and_asked_about() -> None:
+    both = reply(finding(), score=None, not_applicable="no tools")
+    [result] = scripted([both, reply(finding(), score=1)])
+    assert isinstance(result, Verdict)
+    [failed] = scripted([both, both])
+    assert isinstance(failed, Failure)
+    assert "not_applicable contradicts the findings" in failed.message
+
+
+def test_a_question_that_alone_exceeds_the_window_is_a_failure_and_not_sent() -> None:
+    model = ScriptedModel([reply()], context_window=2_000)
+    [failed] = judged(judge(model))
+    assert isinstance(failed, Failure)
+    assert failed.error_type == "context_window_exceeded"
+    assert failed.message.endswith("tokens with its answer, the window of scripted/model holds 2,000")
+    assert model.requests == []
+
+
+def test_what_a_step_beyond_the_window_loses_is_counted_by_trace() -> None:
+    run = transcript(llm(said("short")), tool("read", {}, "lorem ipsum " * 20_000), trace_id="long")
+    asked = judge(ScriptedModel({"TC": [reply()] * 5, "TC-final": reply()}, context_window=24_000))
+    judged(asked, run=run)
+    assert 100_000 < asked.left_out["long"] < 240_000
+    fits = judge(ScriptedModel([reply()]))
+    judged(fits)
+    assert fits.left_out == {}
+
+
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more() -> None:
     model = ScriptedModel(["3, I would say", reply(score=3)])
     [verdict] = judged(judge(model))

@@ -39,6 +39,15 @@ class TestLongRuns:
         assert verdict.usage.input_tokens == sum(request.input_tokens for request in model.requests)
         assert all(request.input_tokens + request.max_tokens <= self.WINDOW for request in model.requests)
 
+    def test_a_final_answer_of_not_applicable_loses_no_findings(self) -> None:
+        replies = [reply(finding())] * 50
+        final = reply(score=None, not_applicable="nothing to judge")
+        [result] = judged(
+            judge(ScriptedModel({"TC": replies, "TC-final": final}, context_window=self.WINDOW)), run=LONG
+        )
+        assert isinstance(result, Failure)
+        assert "although the parts have findings" in result.message
+
     def test_the_parts_hold_every_step_between_them(self) -> None:
         model = ScriptedModel({"TC": [reply()] * 50, "TC-final": reply()}, context_window=self.WINDOW)
         judged(judge(model), run=LONG)
@@ -68,10 +77,10 @@ class TestLongRuns:
         script |= {f"{code}-final": reply() for code in DIMENSIONS}
         model = ScriptedModel(script, context_window=self.WINDOW)
         judged(judge(model), list(DIMENSIONS), LONG)
-        prefixes = {request.prefix_key for request in model.requests if request.prefix}
+        prefixes = {request.prefix for request in model.requests if request.prefix}
         alone = ScriptedModel({"PA": [reply()] * 50, "PA-final": reply()}, context_window=self.WINDOW)
         judged(judge(alone), ["PA"], LONG)
-        assert prefixes == {request.prefix_key for request in alone.requests if request.prefix}
+        assert prefixes == {request.prefix for request in alone.requests if request.prefix}
 
     def test_in_single_mode_the_final_scores_are_shared_by_nobody(self) -> None:
         body = json.dumps({code: answer() for code in ("LC", "TC")})

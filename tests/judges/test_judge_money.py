@@ -52,4 +52,11 @@ class TestMoney:
     def test_one_unknown_price_makes_the_sum_unknown(self) -> None:
         outcomes = [Reply(text="", usage=usage(), cost_usd=1.0), Reply(text="", usage=usage(), cost_usd=None)]
         assert spent(outcomes) == Spent(usage(200).total(), None)
-        assert spent([Reply(text="", cost_usd=None)]) == Spent()
+        assert spent([ReplyError(error_type="transport", message="lost")]) == Spent()
+
+    def test_an_answer_without_token_counts_has_an_unknown_cost_and_is_booked(self) -> None:
+        client = Client(ScriptedModel([Reply(text=reply())], name=SONNET))
+        [verdict] = judged(judge(client))
+        assert (verdict.cost_usd, verdict.usage) == (None, Usage())
+        assert client.ledger.paid == 1
+        assert client.ledger.spent_usd > 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpa.errors import UsageError
+from gpa.judges.answer import BadAnswer
 from gpa.judges.gold import Gold, GoldError
 from gpa.judges.matching import Match
 from gpa.judges.meta import SCHEMA, MetaJudge, read_decisions
@@ -51,9 +52,9 @@ VERDICT = Verdict(
 )
 
 
-def answer(*entries: tuple[str, int | None, int]) -> str:
+def answer(*entries: tuple[str, int | None, int], passage: str = "the end is abrupt") -> str:
     listed = [
-        {"id": name, "passage": "p", "finding": finding, "caught": caught, "look_for": "a sign"}
+        {"id": name, "passage": passage, "finding": finding, "caught": caught, "look_for": "a sign"}
         for name, finding, caught in entries
     ]
     return "```json\n" + json.dumps({"errors": listed}) + "\n```"
@@ -80,7 +81,6 @@ def asked(replies: Sequence[str | ReplyError], verdict: Verdict = VERDICT) -> tu
         pytest.param(BOTH, [Match(0, 0, True), Match(2, None, False)], id="a finding, and the rationale alone"),
         pytest.param(answer(("e1", None, 0), ("e2", 1, 1)), [Match(2, 0, False)], id="caught at another span"),
         pytest.param(answer(("e1", None, 0), ("e2", None, 0)), [], id="none"),
-        pytest.param(answer(("e1", 7, 1), ("e2", None, 0)), [Match(0, None, False)], id="a finding that is not there"),
         pytest.param(
             answer(("e9", 1, 1), ("e1", 1, 1), ("e2", None, 0)), [Match(0, 0, True)], id="an error that is not there"
         ),
@@ -116,7 +116,7 @@ def test_a_verdict_without_errors_of_its_dimension_asks_nothing() -> None:
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more() -> None:
     meta, model = asked(["no idea", BOTH])
     assert len(model.requests) == 2
-    assert "there is no JSON object with a list `errors` in it" in model.requests[1].turns[-1].text
+    assert "there is no JSON object in it" in model.requests[1].turns[-1].text
     assert len(meta.match(GOLD.errors, VERDICT) or []) == 2
 
 
@@ -134,19 +134,72 @@ def test_what_was_not_answered_is_no_match_and_no_miss(replies: Sequence[str | R
 
 
 @pytest.mark.parametrize(
+    "passage",
+    [
+        "and the end is abrupt",
+        "the end is  abrupt",
+        "the query is wrong",
+        "and ... abrupt",
+        "q",
+    ],
+)
+def test_words_of_the_report_show_what_was_caught(passage: str) -> None:
+    meta, model = asked([answer(("e1", None, 1), ("e2", None, 0), passage=passage)])
+    assert meta.match(GOLD.errors, VERDICT) == [Match(0, None, False)]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("finding", "passage"),
+    [
+        pytest.param(None, "", id="no words"),
+        pytest.param(None, "...", id="an elision"),
+        pytest.param(None, "the agent never looked at the result", id="words of nobody"),
+        pytest.param(7, "the end is abrupt", id="a finding that is not there"),
+        pytest.param(0, "the end is abrupt", id="finding 0"),
+    ],
+)
+def test_caught_by_what_is_not_in_the_report_is_asked_again_and_then_undecided(
+    finding: int | None, passage: str
+) -> None:
+    wrong = answer(("e1", finding, 1), ("e2", None, 0), passage=passage)
+    meta, model = asked([wrong, wrong])
+    assert "e1 is called caught" in model.requests[1].turns[-1].text
+    assert meta.match(GOLD.errors, VERDICT) is None
+    mended, _ = asked([wrong, BOTH])
+    assert len(mended.match(GOLD.errors, VERDICT) or []) == 2
+
+
+def test_what_is_not_caught_needs_no_words_of_the_report() -> None:
+    meta, _ = asked([answer(("e1", 7, 0), ("e2", None, 0), passage="")])
+    assert meta.match(GOLD.errors, VERDICT) == []
+
+
+def test_words_are_compared_with_the_report_as_it_was_shown() -> None:
+    async def run() -> MetaJudge:
+        reply = answer(("e1", None, 1), ("e2", None, 0), passage="the [REDACTED] is abrupt")
+        async with Client(ScriptedModel([reply])) as client:
+            meta = MetaJudge(client, [SCENE], clean=lambda text: text.replace("end", "[REDACTED]"))
+            await meta.ask([VERDICT], GOLD)
+            return meta
+
+    assert asyncio.run(run()).match(GOLD.errors, VERDICT) == [Match(0, None, False)]
+
+
+@pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "there is no JSON object with a list `errors` in it"),
-        ('{"errors": 1}', "there is no JSON object with a list `errors` in it"),
+        ("", "there is no JSON object in it"),
+        ('{"errors": 1}', "there is no list `errors` in the object"),
         ('{"errors": [}', "it is no valid JSON: "),
         (answer(("e1", 1, 2)), "errors.caught: Input should be 0 or 1"),
         (answer(("e1", 1, 1)), "there is no decision on e2"),
     ],
 )
 def test_bad_answers_are_named(text: str, complaint: str) -> None:
-    found = read_decisions(text, [FIRST, SECOND])
-    assert isinstance(found, str)
-    assert found.startswith(complaint)
+    with pytest.raises(BadAnswer) as error:
+        read_decisions(text, [FIRST, SECOND], VERDICT)
+    assert str(error.value).startswith(complaint)
 
 
 def test_without_the_transcript_it_says_what_to_give() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -48,7 +49,7 @@ def golden(**fields: object) -> str:
 
 GOLDEN = {
     "panel": ({}, "9ec9050b2bf5a3ca"),
-    "single": ({"mode": "single"}, "865c22033451d63b"),
+    "single": ({"mode": "single"}, "c5b52d490e33376e"),
     "with checks": ({"with_checks": True, "effort": "high"}, "c806532b463af0f8"),
 }
 
@@ -76,8 +77,32 @@ def test_the_judges_of_a_trace_share_system_transcript_and_schema() -> None:
 
 
 def test_a_request_is_the_same_whichever_other_dimensions_are_asked_for() -> None:
+    """But for the mark of the prompt cache, which is no part of the question."""
     [alone] = requests(dimensions=("TC",), with_checks=True)
-    assert alone.body == requests(with_checks=True)[list(DIMENSIONS).index("TC")].body
+    among = requests(with_checks=True)[list(DIMENSIONS).index("TC")]
+    assert (alone.key, alone.custom_id) == (among.key, among.custom_id)
+    assert alone.model_copy(update={"shared": True}).body == among.body
+
+
+@pytest.mark.parametrize(
+    ("fields", "dimensions", "marked"),
+    [
+        ({}, ("TC", "GF"), True),
+        ({}, ("TC",), False),
+        ({"samples": 2}, ("TC",), True),
+        ({"mode": "single"}, ("TC", "GF"), False),
+        ({"mode": "single", "samples": 2}, ("TC", "GF"), True),
+    ],
+    ids=["two", "one", "one, twice", "single", "single, twice"],
+)
+def test_a_transcript_is_marked_for_the_prompt_cache_only_when_somebody_reads_it_again(
+    fields: dict[str, Any], dimensions: tuple[str, ...], marked: bool
+) -> None:
+    for request in requests(dimensions=dimensions, **fields):
+        body = request.params()
+        assert ("cache_control" in body["messages"][0]["content"][0]) is marked
+        assert "cache_control" in body["system"][0]
+        assert ("cache_control" in request.again("{", "JSON, please.").params()["messages"][0]["content"][0]) is marked
 
 
 def test_one_request_asks_for_all_in_single_mode() -> None:
@@ -201,7 +226,7 @@ def test_a_missing_file_of_examples_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_request_is_a_valid_line_for_message_batches() -> None:
-    line = orjson.loads(request_line(requests(dimensions=("TC",))[0]))
+    line = orjson.loads(request_line(requests(dimensions=("TC", "GF"))[0]))
     assert line["params"]["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
     assert line["params"]["output_config"]["format"]["type"] == "json_schema"
     assert line["params"]["system"][0]["text"] == load_frame()

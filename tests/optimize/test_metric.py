@@ -159,9 +159,10 @@ def test_a_meta_judge_is_not_asked_about_other_dimensions_so_their_errors_are_ma
     assert scored(verdict(finding()), errors, Asked()).groundless == 0
 
 
-def test_a_judgement_that_could_not_be_compared_is_a_failure() -> None:
-    one = scored(verdict(finding()), [gold()], Asked(None))
-    assert (one.score, one.failed) == (0.0, 1)
+def test_a_judgement_that_the_meta_judge_could_not_compare_is_compared_by_words_and_is_no_failure() -> None:
+    for one in (verdict(finding()), verdict()):
+        assert scored(one, [gold()], Asked(None)) == scored(one, [gold()], Fuzzy())
+    assert scored(verdict(finding()), [gold()], Asked(None)).failed == 0
 
 
 HINTS: dict[str, tuple[str, bool]] = {

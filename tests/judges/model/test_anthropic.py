@@ -128,6 +128,33 @@ def test_retry_after_is_waited_for_and_the_answer_is_paid_once() -> None:
         assert list(service.paid.values()) == [1]
 
 
+def test_a_wait_of_an_hour_is_a_failure_that_says_so_and_may_be_retried(caplog: pytest.LogCaptureFixture) -> None:
+    with messages_service() as service:
+        service.faults.append(error(429, "rate_limit_error", "slow down", retry_after="3600"))
+        outcome = complete(service)
+        assert service.attempts == 1
+    assert isinstance(outcome, ReplyError)
+    assert (outcome.error_type, outcome.retryable) == ("rate_limit", True)
+    assert outcome.message.endswith("slow down (asked to wait 3,600 s; no more than 60 s are waited)")
+    assert caplog.messages == []
+
+
+def test_a_wait_that_is_obeyed_is_said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpa.judges.model.waiting.SAID_FROM_S", 0.01)
+    with messages_service() as service:
+        service.faults.extend([error(429, "rate_limit_error", "slow down", retry_after="0.02")] * 2)
+        complete(service, max_retries=1)
+    assert caplog.messages == ["gpa: HTTP 429: waiting 0 s, as the provider asks"]  # once: nothing follows the second
+
+
+def test_a_key_that_is_repeated_by_the_server_is_not_kept() -> None:
+    with messages_service() as service:
+        service.faults.append(error(401, "authentication_error", "invalid x-api-key sk-ant-api03-SECRETSECRET"))
+        outcome = complete(service)
+    assert isinstance(outcome, ReplyError)
+    assert outcome.message == "HTTP 401: authentication_error: invalid x-api-key [REDACTED API Key]"
+
+
 def test_server_that_is_too_slow_is_a_transport_failure() -> None:
     with messages_service(delay_s=0.5) as service:
         outcome = complete(service, max_retries=0, timeout_s=0.1)

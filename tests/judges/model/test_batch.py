@@ -13,6 +13,7 @@ from gpa.errors import UsageError
 from gpa.judges.model import AnthropicModel, BatchModel, Cache, Client, Outcome, Reply, ReplyError, Request, open_model
 from tests.judges.model.asking import ANSWER, SONNET, ask
 from tests.servers.messages import MessagesService, error, messages_service
+from tests.servers.serving import serving
 
 JUDGES = ("LC", "EE", "PQ")
 QUICK: dict[str, Any] = {"poll_s": 0.02, "linger_s": 0.02}
@@ -60,6 +61,19 @@ def test_requests_gather_into_one_batch_and_cost_half(tmp_path: Path) -> None:
     assert usage.batch
     whole = 2.0 * usage.input_tokens + 2.5 * usage.cache_write_tokens + 0.1 * usage.cache_read_tokens
     assert outcomes[0].cost_usd == pytest.approx((whole + 10.0 * usage.output_tokens) / 1e6 / 2)
+
+
+def test_what_came_in_a_batch_costs_half_whatever_tier_the_answer_names(tmp_path: Path) -> None:
+    class Untold(MessagesService):
+        def _answered(self, params: dict[str, Any], *, tier: str) -> dict[str, Any]:
+            del tier
+            return super()._answered(params, tier="standard")
+
+    service = Untold()
+    with serving(service):
+        outcomes = judge(service, tmp_path / "c.db")
+    assert texts(outcomes) == [ANSWER] * 3
+    assert all(outcome.usage.batch for outcome in outcomes)
 
 
 def test_batch_that_is_too_large_goes_out_in_parts(tmp_path: Path) -> None:

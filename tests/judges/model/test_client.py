@@ -22,6 +22,7 @@ from gpa.judges.model import (
     ScriptedModel,
     ScriptError,
     TokenUsage,
+    count_text,
     estimate,
     load_prices,
 )
@@ -146,6 +147,44 @@ def test_the_bound_is_never_passed(sizes: list[tuple[int, int]], bound: float, c
     assert ledger.spent_usd <= bound + 1e-12
     assert ledger.reserved_usd == 0
     assert len(outcomes) == ledger.paid + ledger.refused
+
+
+def test_answers_without_token_counts_are_booked_at_their_reservation_and_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    most = estimate([ask()], load_prices())[""].most_usd or 0.0
+    ledger = Ledger(load_prices(), max_cost_usd=2.5 * most)
+    refusal = ReplyError(error_type="refusal", message="no", usage=TokenUsage(counted=False))
+    replies: list[str | Reply | ReplyError] = [Reply(text=ANSWER), refusal]
+    outcomes = run(Client(SlowModel(replies, name=SONNET), ledger=ledger), [ask(f"J{n}") for n in range(5)])
+    assert [outcome.cost_usd for outcome in outcomes[:2]] == [None, None]
+    assert (ledger.paid, ledger.uncounted, ledger.refused) == (2, 2, 3)
+    assert ledger.spent_usd == pytest.approx(2 * most)
+    assert caplog.messages == [
+        f"gpa: answers of {SONNET} come without token counts: they are booked with the most that they can cost"
+    ]
+
+
+def test_answers_without_token_counts_are_booked_by_estimate_where_nothing_bounds_them() -> None:
+    cut = ReplyError(error_type="max_tokens", message="cut", usage=TokenUsage(counted=False))
+    client = Client(ScriptedModel([Reply(text="x" * 300), cut], name=SONNET))
+    run(client, [ask("LC"), ask("EE")])
+    inputs = ask("LC").input_tokens + ask("EE").input_tokens
+    outputs = count_text("x" * 300) + ask().max_tokens
+    assert client.ledger.spent_usd == pytest.approx((inputs * 2.0 + outputs * 10.0) / 1e6)
+
+
+def test_a_prefix_that_nobody_reads_again_is_not_estimated_as_written() -> None:
+    def asked(system: str) -> list[Request]:
+        runs = {str(number): f"run {number} " * 9_000 for number in range(3)}
+        return [ask("all", trace_id=n, prefix=text, system=system, shared=False) for n, text in runs.items()]
+
+    alone = estimate(asked("Judge."), load_prices())[""]
+    assert alone.usd.cached == alone.usd.plain
+    frame = asked("Judge. " * 2_000)
+    shared = estimate(frame, load_prices())[""]
+    assert (shared.usd.cached or 0) < (shared.usd.plain or 0)
+    assert shared.prefix_tokens == 3 * frame[0].prefix_tokens < shared.input_tokens / 2
 
 
 def test_bound_without_a_price_is_a_usage_error() -> None:

@@ -125,6 +125,13 @@ def test_reply_counts_over_a_failure_with_the_same_id(tmp_path: Path, reply_firs
     assert isinstance(answers(path, [ask()])[0], Reply)
 
 
+def test_a_byte_order_mark_at_the_beginning_is_passed_over(tmp_path: Path) -> None:
+    request = ask("LC")
+    (tmp_path / "a.jsonl").write_text(json.dumps(succeeded(request)), encoding="utf-8-sig")
+    [outcome] = answers(tmp_path / "a.jsonl", [request])
+    assert isinstance(outcome, Reply)
+
+
 def test_missing_file_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a file of response lines, found: No such file"):
         read_responses(tmp_path / "none.jsonl")

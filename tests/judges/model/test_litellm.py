@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpa.errors import UsageError
-from gpa.judges.model import LiteLLMModel, Outcome, Reply, ReplyError, Request, open_model
+from gpa.judges.model import Client, LiteLLMModel, Outcome, Reply, ReplyError, Request, open_model
 from tests.judges.model.asking import ANSWER, SCHEMA, ask
 from tests.servers.chat import ChatService, chat_error, chat_service
 from tests.servers.serving import Response
@@ -94,6 +94,36 @@ def test_failure_of_the_server_is_a_value(service: ChatService, response: Respon
     assert isinstance(outcome, ReplyError)
     assert outcome.error_type == error_type
     assert service.attempts == (2 if response.status in {429, 500, 503} else 1)  # one retry, by one layer
+
+
+def test_a_wait_of_an_hour_is_a_failure_that_says_so(service: ChatService) -> None:
+    service.faults.append(chat_error(429, "tokens", "Rate limit reached", retry_after="3600"))
+    outcome = complete(service)
+    assert isinstance(outcome, ReplyError)
+    assert (outcome.error_type, service.attempts) == ("rate_limit", 1)
+    assert outcome.message.endswith("(asked to wait 3,600 s; no more than 60 s are waited)")
+
+
+def test_an_account_without_credit_is_tried_once_however_many_requests_follow(service: ChatService) -> None:
+    service.faults.extend([chat_error(429, "insufficient_quota", "You exceeded it", "insufficient_quota")] * 9)
+
+    async def run() -> list[Outcome]:
+        model = open_model(GPT, base_url=f"{service.url}/v1", api_key="key")
+        async with Client(model) as client:
+            return [await client.complete(ask(judge, model=GPT)) for judge in ("LC", "EE", "PQ")]
+
+    assert [isinstance(one, ReplyError) and one.error_type for one in asyncio.run(run())] == ["authentication"] * 3
+    assert service.attempts == 1
+
+
+def test_server_that_is_not_there_is_tried_again_and_is_a_transport_failure(
+    service: ChatService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpa.judges.model.litellm.MAX_PAUSE_S", 0.01)
+    service.url = "http://127.0.0.1:9"
+    outcome = complete(service)
+    assert isinstance(outcome, ReplyError)
+    assert outcome.error_type == "transport"
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,32 @@ def test_usage_has_all_kinds_of_tokens_and_the_tier() -> None:
         "cache_write_tokens": 4,
         "cache_write_1h_tokens": 3,
         "batch": True,
+        "counted": True,
     }
     assert found.prompt_tokens == 8
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"input_tokens": 5}, {"input_tokens": -5, "output_tokens": 2}, {"input_tokens": 0, "output_tokens": 0}],
+    ids=["none", "empty", "partial", "negative", "zero"],
+)
+@pytest.mark.parametrize("stop_reason", ["end_turn", "refusal", "max_tokens"])
+def test_answer_without_token_counts_says_so(usage: dict[str, int] | None, stop_reason: str) -> None:
+    assert not outcome_of_message(message(usage=usage, stop_reason=stop_reason)).usage.counted
+
+
+def test_what_a_provider_says_is_kept_without_secrets_also_where_it_is_cut() -> None:
+    key = "sk-ant-api03-" + "Ab1" * 20
+    error = {"type": "error", "error": {"type": "authentication_error", "message": f"invalid x-api-key {key}"}}
+    for outcome in (
+        outcome_of_result({"type": "errored", "error": error}),
+        outcome_of_message({"type": "error", "note": f"the key was {key}"}),
+        outcome_of_message(message(stop_reason="refusal", stop_details={"explanation": key})),
+    ):
+        assert isinstance(outcome, ReplyError)
+        assert "sk-ant" not in outcome.message
+        assert "[REDACTED" in outcome.message
 
 
 @pytest.mark.parametrize(
