@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import grpc
 import pytest
@@ -174,7 +175,7 @@ def test_a_full_spool_says_when_to_come_again(tmp_path: Path) -> None:
 
 
 def test_what_is_under_way_is_bounded(tmp_path: Path) -> None:
-    with receiving(tmp_path, http=None, limits=ReceiverLimits(in_flight_bytes=1, store_s=0.2)) as running:
+    with receiving(tmp_path, http=None, limits=ReceiverLimits(in_flight_bytes=1, store_s=1)) as running:
         address = running.receiver.grpc
         assert address
         with running.spool._database.writing(), grpc.insecure_channel(address) as channel:
@@ -186,7 +187,7 @@ def test_what_is_under_way_is_bounded(tmp_path: Path) -> None:
             codes.add(waiting.details())
         assert codes == {"too many requests are under way", "the spool does not answer in time"}
         assert waiting.code() is grpc.StatusCode.UNAVAILABLE
-        deadline = time.monotonic() + 20  # 0.2 s may be too short for a busy disk: it is sent again, as clients do
+        deadline = time.monotonic() + 20  # a second may be too short for a busy disk: it is sent again, as clients do
         while call(address, GOOD).code != "OK":
             assert time.monotonic() < deadline
 
@@ -209,18 +210,31 @@ def test_a_call_without_a_message_and_one_that_never_ends_are_refused(tmp_path: 
 def test_a_message_is_not_asked_for_while_others_are_being_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    taken = threading.Event()
+
+    class Places(asyncio.Semaphore):
+        async def acquire(self) -> Literal[True]:
+            got = await super().acquire()
+            taken.set()
+            return got
+
     monkeypatch.setattr(over_grpc, "_READING", 1)
-    with receiving(tmp_path, http=None, limits=ReceiverLimits(read_s=1)) as running:
+    monkeypatch.setattr(asyncio, "Semaphore", Places)
+    with receiving(tmp_path, http=None, limits=ReceiverLimits(read_s=2)) as running:
         assert running.receiver.grpc
         with grpc.insecure_channel(running.receiver.grpc) as channel:
             over = threading.Event()
+            taken.clear()
             send: Any = channel.stream_unary(TRACES)
             stalled = send.future((b"" for _ in range(1) if over.wait(10)), timeout=20)
+            assert taken.wait(10)
+            began = time.monotonic()
             exporting(channel)(GOOD, timeout=20)
-            assert stalled.done()
-            assert stalled.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            waited_s = time.monotonic() - began
+            assert stalled.exception(timeout=20).code() is grpc.StatusCode.DEADLINE_EXCEEDED
             over.set()
         assert running.stored() == 1
+    assert waited_s > 0.2  # of the two seconds that the one before it was given
 
 
 def test_a_client_that_leaves_costs_nothing(running: Receiving) -> None:
