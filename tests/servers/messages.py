@@ -202,9 +202,11 @@ class MessagesService:
         if len(set(names)) < len(names):
             return error(400, "invalid_request_error", "custom_id: expected unique ids")
         lost = self.create_faults.popleft() if self.create_faults else ""
-        batch = Batch(f"msgbatch_{len(self.batches):04d}", requests, datetime.now(UTC), self.polls_until_ended)
-        batch.lines = b"".join(self._line(request) for request in reversed(requests))
-        self.batches[batch.id] = batch
+        lines = b"".join(self._line(request) for request in reversed(requests))
+        with self._lock:  # two that are made at once have an id each
+            batch = Batch(f"msgbatch_{len(self.batches):04d}", requests, datetime.now(UTC), self.polls_until_ended)
+            batch.lines = lines
+            self.batches[batch.id] = batch
         return Response(503, raw=b"upstream connect error") if lost else Response(200, self._describe(batch))
 
     def _line(self, request: dict[str, Any]) -> bytes:
